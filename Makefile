@@ -64,12 +64,12 @@ python:
 $(DEMO)/.installed: $(PACKAGE) | python
 	@echo "Installing regard into $(DEMO)"
 	@$(PYTHON) -m venv $(DEMO)
-	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check .
+	@$(DEMO)/bin/python -m pip install -qq --disable-pip-version-check .
 	@touch $@
 
 $(TEST)/.installed: $(PACKAGE) constraints.txt | python
 	@echo "Installing regard and its tests' needs into $(TEST)"
 	@$(PYTHON) -m venv $(TEST)
-	@$(TEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	@$(TEST)/bin/python -m pip install -qq --disable-pip-version-check \
 		-c constraints.txt ".[test]"
 	@touch $@
