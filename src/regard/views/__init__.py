@@ -1,0 +1,1 @@
+"""What is shown: a scene of plain values, and its renderings."""
