@@ -9,7 +9,8 @@ endif
 
 DEMO := .venv
 TEST := .venv-test
-PACKAGE := pyproject.toml CMakeLists.txt $(shell find src -type f ! -name '*.pyc')
+# Folders are among them because they, and nothing else, show that a file has gone.
+PACKAGE := pyproject.toml CMakeLists.txt $(shell find src ! -name '*.pyc' ! -name __pycache__)
 
 .PHONY: help
 help: ## list these commands
