@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
+from regard.habit import Habit, read_habit
 from regard.models.activations import activate
 from regard.models.blocks import Block, Embeddings, read_block, read_embeddings
 from regard.models.checkpoint import (
@@ -268,3 +269,9 @@ def load_encoder(directory: str | os.PathLike[str]) -> Encoder:
 def default_encoder() -> Encoder:
     """The embedded model, all-MiniLM-L6-v2 in float16, read once in a process."""
     return dataclasses.replace(load_encoder(DEFAULT_DIRECTORY), name=DEFAULT_NAME)
+
+
+@functools.cache
+def default_habit() -> Habit:
+    """What each head of the embedded model usually does, over the texts in neutral.txt."""
+    return read_habit(DEFAULT_DIRECTORY / "habit.safetensors")
