@@ -106,7 +106,9 @@ class Mask:
         return FlatMask(
             left=left,
             right=right,
-            offset=_per_item("offset", self.offset, 0, sizes.batch, -_LARGEST_OFFSET, _LARGEST_OFFSET),
+            offset=_per_item(
+                "offset", self.offset, 0, sizes.batch, -_LARGEST_OFFSET, _LARGEST_OFFSET
+            ),
             lengths=_per_item("lengths", self.lengths, sizes.keys, sizes.batch, 0, sizes.keys),
             query_segments=query_segments,
             key_segments=key_segments,

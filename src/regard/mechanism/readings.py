@@ -117,11 +117,11 @@ class Ask:
         """
         queries = _chosen_queries(self.queries, sizes.queries)
         rows = _indices("rows", self.rows, sizes.queries, "queries")
-        where = {int(query): place for place, query in enumerate(queries)} if rows.size else {}
-        outside = [int(row) for row in rows if int(row) not in where]
-        if outside:
+        place = np.full(sizes.queries, -1)
+        place[queries] = np.arange(len(queries))
+        for row in rows[place[rows] < 0]:
             raise InputError(
-                f"rows asks for query {outside[0]}, which is not among queries: "
+                f"rows asks for query {row}, which is not among queries: "
                 "add it there, or leave queries at None for all."
             )
         labels, groups = _groups(self.groups, sizes.keys)
@@ -133,7 +133,7 @@ class Ask:
             lse=bool(self.lse),
             max_score=bool(self.max_score),
             received=bool(self.received),
-            rows=np.array([where[int(row)] for row in rows], dtype=np.int64),
+            rows=place[rows],
             columns=_indices("columns", self.columns, sizes.keys, "keys"),
             labels=labels,
             groups=groups,
@@ -261,7 +261,9 @@ def _check_sizes(ask: FlatAsk, sizes: Sizes, itemsize: int) -> None:
     for name, shape in reading_shapes(ask, sizes).items():
         if name in _INSTEAD:
             numbers = sizes.batch * sizes.heads * int(np.prod(shape, dtype=np.int64))
-            check_budget(f"{name} of shape {shape} for every head", numbers, itemsize, _INSTEAD[name])
+            check_budget(
+                f"{name} of shape {shape} for every head", numbers, itemsize, _INSTEAD[name]
+            )
 
 
 def _chosen_queries(chosen: Any, queries: int) -> Int64[np.ndarray, " asked"]:
@@ -271,22 +273,20 @@ def _chosen_queries(chosen: Any, queries: int) -> Int64[np.ndarray, " asked"]:
         return np.arange(max(queries - 1, 0), queries)
     if isinstance(chosen, slice):
         return np.arange(queries)[chosen]
-    indices = _indices("queries", chosen, queries, "queries")
-    if len(np.unique(indices)) != len(indices):
-        raise InputError("queries names a row twice: give each once.")
-    return indices
+    return _indices("queries", chosen, queries, "queries")
 
 
 def _indices(name: str, values: Any, count: int, axis: str) -> Int64[np.ndarray, " n"]:
     indices = whole_numbers(name, values)
     if indices.ndim != 1:
-        raise InputError(
-            f"{name} has shape {indices.shape}: expected a list of whole numbers."
-        )
+        raise InputError(f"{name} has shape {indices.shape}: expected a list of whole numbers.")
     if indices.size and (indices.min() < -count or indices.max() >= count):
         wrong = indices.max() if indices.max() >= count else indices.min()
         raise InputError(f"{name} holds {wrong} and there are {count} {axis}.")
-    return np.where(indices < 0, indices + count, indices)
+    indices = np.where(indices < 0, indices + count, indices)
+    if len(np.unique(indices)) != len(indices):
+        raise InputError(f"{name} names one of the {axis} twice: give each once.")
+    return indices
 
 
 def _groups(groups: Any, keys: int) -> tuple[Int32[np.ndarray, " keys"] | None, int]:

@@ -1,0 +1,87 @@
+"""How many threads work, and BLAS held to one thread each while they do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from regard.errors import InputError
+
+_chosen: int | None = None
+
+
+def num_threads() -> int:
+    """How many threads a long call uses: as set, else OMP_NUM_THREADS, else the usable cores."""
+    if _chosen is not None:
+        return _chosen
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def set_num_threads(threads: int) -> None:
+    """Use `threads` threads in long calls from now on. Results do not depend on it."""
+    global _chosen
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError(f"threads is {threads!r}: expected a whole number, 1 or more.")
+    _chosen = threads
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # finding the loaded libraries takes milliseconds; NumPy's BLAS is there once NumPy is
+    return ThreadpoolController().select(user_api="blas")
+
+
+_lock = Lock()
+_inside = 0
+_limit: Any = None
+
+
+@contextmanager
+def one_thread_blas() -> Iterator[None]:
+    """Hold BLAS to one thread; counted, so that the last of several overlapping calls frees it.
+
+    The limit is one for the whole process: without the count, the first call to end would give
+    the other its threads back, and two calls could restore each other's limit.
+    """
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _blas().limit(limits=1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()
+                _limit = None
+
+
+def run_all(work: Callable[[Any], None], tasks: Sequence[Any], threads: int) -> None:
+    """Do `work` on every task, on the caller's thread when one is enough.
+
+    The first error (or Ctrl-C) drops the tasks not yet begun and is raised.
+    """
+    if threads == 1 or len(tasks) < 2:
+        for task in tasks:
+            work(task)
+        return
+    pool = ThreadPoolExecutor(min(threads, len(tasks)), thread_name_prefix="regard")
+    try:
+        for done in [pool.submit(work, task) for task in tasks]:
+            done.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
