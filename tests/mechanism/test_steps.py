@@ -441,7 +441,8 @@ def test_what_always_holds(queries, keys, dim, heads, size, sinks, seed):
         again = np.where(allowed, np.exp(result.masked - result.lse[..., None]), 0)
     assert result.weights == pytest.approx(again, rel=1e-9, abs=1e-300)
     share = result.share().sum(axis=-1)
-    assert share[sees] == pytest.approx(np.ones(sees.sum()), rel=1e-6)
+    sizeable = np.abs(result.output).max(axis=-1) > 1e-290  # a sink may leave a row nothing at all
+    assert share[sizeable] == pytest.approx(np.ones(sizeable.sum()), rel=1e-6)
     for h, i in np.ndindex(heads, queries):
         weights, output, _ = row_in_loops(
             query[h, i], key[h] if keys else [], value[h] if keys else [[0, 0]],
