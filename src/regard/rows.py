@@ -1,0 +1,249 @@
+"""Rows of a record by word: whom a word reads, and what its result is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.record import Layer, Record, Side, WordRow
+from regard.sources import token_rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int64
+
+    from regard.mechanism.steps import Steps
+
+_BLOCK: Final = 2**22
+"""Weights held at once while many words are read: 16 MiB in float32."""
+
+
+def find_layer(record: Record, layer: int) -> Layer:
+    """The layer at this index in `record.layers`. Raises InputError."""
+    if isinstance(layer, bool) or not isinstance(layer, (int, np.integer)):
+        raise InputError(f"layer is {layer!r}: expected an index into record.layers.")
+    if not 0 <= layer < len(record.layers):
+        raise InputError(
+            f"layer is {layer} and the record has {len(record.layers)} layers: expected an index "
+            f"into record.layers, 0 to {len(record.layers) - 1}."
+        )
+    return record.layers[layer]
+
+
+def word_rows(record: Record, layer: int, words: Sequence[int]) -> list[WordRow]:
+    """Whom each of these words reads, in one layer: see `Record.weights`."""
+    return list(iterate_word_rows(record, layer, words))
+
+
+def iterate_word_rows(record: Record, layer: int, words: Sequence[int]) -> Iterator[WordRow]:
+    """`word_rows` one after another, with memory for few rows at a time."""
+    seen = find_layer(record, layer)
+    query_side = record.sides[seen.query_side]
+    row_of = _row_of(seen, query_side)
+    chosen = [_rows_of_word(seen, query_side, row_of, word) for word in words]
+    most = max(1, _BLOCK // max(1, seen.heads * len(seen.key_positions)))
+    block: list[Int64[np.ndarray, " rows"]] = []
+    for rows in chosen:
+        if block and sum(map(len, block)) + len(rows) > most:
+            yield from _rows_of_words(record, seen, block)
+            block = []
+        block.append(rows)
+    if block:
+        yield from _rows_of_words(record, seen, block)
+
+
+def token_row(record: Record, layer: int, head: int, token: int) -> Float[np.ndarray, " keys"]:
+    """The exact weights of one token: see `Record.row`."""
+    seen = find_layer(record, layer)
+    side = record.sides[seen.query_side]
+    _check_index("head", head, seen.heads, f"layer {layer}")
+    _check_index("token", token, len(side.tokens), f"side {side.name!r}")
+    row = _row_of(seen, side)[token]
+    if row < 0:
+        raise _not_read(seen, side, f"token {token} ({side.tokens[token]!r})")
+    found = token_rows(seen, np.array([row]))
+    if not found.exact.all():
+        raise InputError(
+            f"token {token} of layer {layer} has only its top keys known: for the whole row, "
+            "capture with ask=regard.Ask(rows=[...]) or keep query and key."
+        )
+    weights: Float[np.ndarray, " keys"] = found.weights[head, 0]
+    return weights
+
+
+def head_steps(record: Record, layer: int, head: int) -> Steps:
+    """The four steps of one head: see `Record.steps`."""
+    from regard.mechanism.steps import steps
+
+    seen = find_layer(record, layer)
+    _check_index("head", head, seen.heads, f"layer {layer}")
+    missing = [name for name in ("query", "key", "value") if getattr(seen, name) is None]
+    if seen.query is None or seen.key is None or seen.value is None or seen.call is None:
+        raise InputError(
+            f"layer {layer} keeps no {', '.join(missing) or 'call'}: the four steps need query, "
+            "key and value. Capture with keep=('query', 'key', 'value')."
+        )
+    of_key = seen.sizes.kv_head(head)
+    call = seen.call
+    return steps(
+        seen.query[head],
+        seen.key[of_key],
+        seen.value[of_key],
+        mask=_one_head(call.mask, head),
+        scale=call.scale,
+        softcap=call.softcap,
+        sinks=None if call.sinks is None else call.sinks[head : head + 1],
+        words=(
+            _labels(record.sides[seen.query_side], seen.query_positions),
+            _labels(record.sides[seen.key_side], seen.key_positions),
+        ),
+    )
+
+
+def by_word(
+    numbers: Float[np.ndarray, "*leading keys"], owner: Int64[np.ndarray, " keys"], words: int
+) -> Float[np.ndarray, "*leading words"]:
+    """The sum over the last axis of the columns of each word; 0 for words without columns."""
+    sums = np.zeros((*numbers.shape[:-1], words), numbers.dtype)
+    if not len(owner):
+        return sums
+    if (np.diff(owner) < 0).any():
+        order = np.argsort(owner, kind="stable")
+        numbers, owner = numbers[..., order], owner[order]
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    sums[..., owner[starts]] = np.add.reduceat(numbers, starts, axis=-1)
+    return sums
+
+
+def _rows_of_words(
+    record: Record, layer: Layer, blocks: list[Int64[np.ndarray, " rows"]]
+) -> Iterator[WordRow]:
+    side = record.sides[layer.key_side]
+    owner, count = side.word_of[layer.key_positions], len(side.words)
+    rows = np.concatenate(blocks)
+    found = token_rows(layer, rows)
+    starts = np.cumsum([0, *map(len, blocks[:-1])])
+    sizes = np.array([len(block) for block in blocks])
+    # (heads, readers, keys): the mean over the pieces of each reader
+    means = np.add.reduceat(found.weights, starts, axis=1) / sizes[:, None].astype(
+        found.weights.dtype
+    )
+    weights = by_word(means, owner, count)
+    visible = by_word(
+        np.logical_or.reduceat(found.visible, starts, axis=0).astype(np.int64), owner, count
+    )
+    exact = np.logical_and.reduceat(found.exact, starts)
+    shares = None if layer.value is None else _shares(layer, means)
+    for reader, block in enumerate(blocks):
+        if exact[reader]:
+            share = None if shares is None else by_word(shares[:, reader], owner, count)
+        else:
+            share = _top_shares(layer, block, owner, count)
+        yield WordRow(weights[:, reader], share, bool(exact[reader]), visible[reader] > 0)
+
+
+def _shares(
+    layer: Layer, weights: Float[np.ndarray, "heads readers keys"]
+) -> Float[np.ndarray, "heads readers keys"]:
+    """Each key's part of the result z = Σ w v: w (v · z) / |z|²; NaN where z is 0."""
+    value = layer.value
+    assert value is not None
+    if value.dtype.itemsize < 4:
+        value = value.astype(np.float32)
+    heads, readers, keys = weights.shape
+    grouped = weights.reshape(value.shape[0], -1, keys)  # heads of one key head, one after another
+    with np.errstate(all="ignore"):
+        if np.isfinite(value).all():
+            result = grouped @ value
+            largest = np.abs(result).max(axis=-1, keepdims=True, initial=0)
+            unit = result / largest  # so that |z|² neither under- nor overflows
+            along = unit @ np.swapaxes(value, -1, -2)
+            parts = grouped * along / (largest * np.square(unit).sum(axis=-1, keepdims=True))
+        else:  # a key that has no weight adds nothing, even where its value is not a number
+            parts = np.zeros(grouped.shape, value.dtype)
+            for head, row in np.ndindex(grouped.shape[:2]):
+                used = grouped[head, row] != 0
+                terms = grouped[head, row, used, None] * value[head, used]
+                result = terms.sum(axis=0)
+                parts[head, row, used] = terms @ result / (result @ result)
+    shares: Float[np.ndarray, "heads readers keys"] = parts.reshape(heads, readers, keys)
+    return shares
+
+
+def _top_shares(
+    layer: Layer, rows: Int64[np.ndarray, " rows"], owner: Int64[np.ndarray, " keys"], count: int
+) -> Any:
+    """The shares of the top keys of a reader of one piece; NaN for words not wholly among them."""
+    readings = layer.readings
+    if readings.top_share is None or readings.top_index is None or len(rows) != 1:
+        return None
+    assert readings.queries is not None
+    place = int(np.flatnonzero(readings.queries == rows[0])[0])
+    shares = np.full((layer.heads, len(owner)), np.nan, readings.top_share.dtype)
+    for head in range(layer.heads):
+        index = readings.top_index[head, place]
+        shares[head, index[index >= 0]] = readings.top_share[head, place][index >= 0]
+    return by_word(shares, owner, count)
+
+
+def _row_of(layer: Layer, side: Side) -> Int64[np.ndarray, " tokens"]:
+    """The row of each token of the query side, -1 where it was not read."""
+    row_of = np.full(len(side.tokens), -1, np.int64)
+    row_of[layer.query_positions] = np.arange(len(layer.query_positions))
+    return row_of
+
+
+def _rows_of_word(
+    layer: Layer, side: Side, row_of: Int64[np.ndarray, " tokens"], word: int
+) -> Int64[np.ndarray, " rows"]:
+    _check_index("word", word, len(side.words), f"side {side.name!r}")
+    rows = row_of[list(side.words[word].tokens)]
+    rows = rows[rows >= 0]
+    if not len(rows):
+        raise _not_read(layer, side, f"word {side.names[word]!r}")
+    return rows
+
+
+def _not_read(layer: Layer, side: Side, what: str) -> InputError:
+    positions = layer.query_positions
+    reach = f"{positions.min()} to {positions.max()}" if len(positions) else "none"
+    return InputError(
+        f"{what} of side {side.name!r} is no reader in layer {layer.name!r}: its rows are the "
+        f"tokens {reach}. Choose a word among them."
+    )
+
+
+def _check_index(name: str, index: Any, count: int, of: str) -> None:
+    whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
+    if not whole or not 0 <= index < count:
+        raise InputError(f"{name} is {index!r} and {of} has {count}: expected 0 to {count - 1}.")
+
+
+def _one_head(mask: Any, head: int) -> Any:
+    """A mask as one head sees it."""
+    from dataclasses import replace
+
+    parts = {}
+    for name in ("allowed", "bias"):
+        array = getattr(mask, name)
+        if array is not None and array.ndim >= 3:
+            array = array.reshape(array.shape[-3:])
+            parts[name] = array[head if array.shape[0] > 1 else 0]
+    segments = mask.segments
+    if isinstance(segments, tuple):
+        segments = tuple(np.asarray(part).reshape(-1) for part in segments)
+    elif segments is not None:
+        segments = np.asarray(segments).reshape(-1)
+    return replace(mask, **parts, segments=segments)
+
+
+def _labels(side: Side, positions: Int64[np.ndarray, " n"]) -> tuple[str, ...]:
+    """A label a token: its word's name where it is the whole word, else the piece itself."""
+    labels = []
+    for token in positions:
+        word = side.word_of[token]
+        whole = len(side.words[word].tokens) == 1
+        labels.append(side.names[word] if whole else side.tokens[token])
+    return tuple(labels)
