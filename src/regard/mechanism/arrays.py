@@ -73,6 +73,10 @@ class Arrays(Protocol):
     def stable_argsort(self, array: Any) -> Any:
         """Along the last axis, equal ones in order of index."""
 
+    def sort(self, array: Any) -> Any: ...
+    def join(self, first: Any, second: Any) -> Any:
+        """One 1-D array after another."""
+
     def nonzero(self, array: Any) -> tuple[Any, Any]:
         """Row and column indices of the True cells of a 2-D array, row by row."""
 
@@ -154,6 +158,12 @@ class NumpyArrays:
 
     def stable_argsort(self, array: Any) -> Any:
         return np.argsort(array, axis=-1, kind="stable")
+
+    def sort(self, array: Any) -> Any:
+        return np.sort(array)
+
+    def join(self, first: Any, second: Any) -> Any:
+        return np.concatenate((first, second))
 
     def nonzero(self, array: Any) -> tuple[Any, Any]:
         # flatnonzero and a division are several times faster than a two-dimensional nonzero
@@ -249,6 +259,12 @@ class TorchArrays:
 
     def stable_argsort(self, array: Any) -> Any:
         return array.argsort(dim=-1, stable=True)
+
+    def sort(self, array: Any) -> Any:
+        return array.sort().values
+
+    def join(self, first: Any, second: Any) -> Any:
+        return self.torch.cat((first, second))
 
     def nonzero(self, array: Any) -> tuple[Any, Any]:
         rows, columns = array.nonzero(as_tuple=True)

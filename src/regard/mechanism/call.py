@@ -11,6 +11,7 @@ import numpy as np
 from regard.errors import InputError
 from regard.mechanism.arrays import Arrays, arrays_of, check_companion
 from regard.mechanism.mask import FlatMask, as_mask
+from regard.mechanism.numbers import checked_scale, checked_softcap
 from regard.mechanism.sight import Eyes
 from regard.mechanism.sizes import Sizes, measure
 
@@ -24,7 +25,8 @@ class Call:
 
     key and values are in the accumulating dtype, query in its own (a panel of it is widened when
     its turn comes). values has no columns when no value was given. finite: whether a head's
-    values all are. sinks: one number a query head.
+    values all are. longest_key: length of each head's longest key vector, NaN if one holds a NaN.
+    sinks: one number a query head.
     """
 
     arrays: Arrays
@@ -33,6 +35,7 @@ class Call:
     key: Float[Any, "batch kv_heads keys dim"]
     values: Float[Any, "batch kv_heads keys value_dim"]
     finite: Bool[np.ndarray, "batch kv_heads"]
+    longest_key: Float[np.ndarray, "batch kv_heads"]
     scale: float
     softcap: float | None
     sinks: Float[np.ndarray, " heads"] | None
@@ -60,48 +63,24 @@ def check(
     flat = mask.flatten(sizes)
     values = key[..., :0] if value is None else value
     key, values = (arrays.widen(_four_axes(array)) for array in (key, values))
-    finite = np.array(
-        [[bool(arrays.is_finite(head).all()) for head in item] for item in values], dtype=bool
-    ).reshape(sizes.batch, sizes.kv_heads)
+    with arrays.quiet():
+        finite = [bool(arrays.is_finite(head).all()) for item in values for head in item]
+        longest = [_longest(arrays, head) for item in key for head in item]
+    heads = (sizes.batch, sizes.kv_heads)
     return Call(
         arrays=arrays,
         sizes=sizes,
         query=_four_axes(query),
         key=key,
         values=values,
-        finite=finite,
-        scale=check_scale(scale, sizes.dim),
-        softcap=check_softcap(softcap),
+        finite=np.array(finite, dtype=bool).reshape(heads),
+        longest_key=np.array(longest, dtype=float).reshape(heads),
+        scale=checked_scale(scale, sizes.dim),
+        softcap=checked_softcap(softcap),
         sinks=_checked_sinks(sinks, sizes, arrays, query),
         mask=flat,
         eyes=Eyes(flat, arrays),
     )
-
-
-def check_scale(scale: float | None, dim: int) -> float:
-    """The factor of the scores; 1 / sqrt(dim) for None. Raises InputError."""
-    if scale is None:
-        return 1 / math.sqrt(dim)
-    if not _is_number(scale) or not math.isfinite(scale):
-        raise InputError(
-            f"scale is {scale!r}: expected a finite number, or None for 1 / sqrt({dim})."
-        )
-    return float(scale)
-
-
-def check_softcap(softcap: float | None) -> float | None:
-    """The bound that tanh keeps scores within, None for no bound. Raises InputError."""
-    if softcap is None:
-        return None
-    if not _is_number(softcap) or not math.isfinite(softcap) or softcap <= 0:
-        raise InputError(
-            f"softcap is {softcap!r}: expected a finite number above 0, or None for no softcap."
-        )
-    return float(softcap)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _checked_sinks(
@@ -120,3 +99,7 @@ def _checked_sinks(
 
 def _four_axes(array: Any) -> Any:
     return array.reshape((1,) * (4 - array.ndim) + tuple(array.shape)) if array.ndim < 4 else array
+
+
+def _longest(arrays: Arrays, rows: Float[Any, "keys dim"]) -> float:
+    return math.sqrt(float(arrays.row_dot(rows, rows).max())) if len(rows) else 0.0

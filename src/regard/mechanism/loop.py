@@ -16,7 +16,7 @@ from regard.errors import InputError
 from regard.mechanism.call import Call, check
 from regard.mechanism.panel import Scratch, mix, weigh
 from regard.mechanism.reader import Reader
-from regard.mechanism.readings import AttentionResult, FlatAsk
+from regard.mechanism.readings import AttentionResult, FlatAsk, Readings
 from regard.mechanism.threads import num_threads, one_thread_blas, run_all
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _TASKS: Final = 64
 """Pieces of work wanted in all, and so the most threads that can help."""
 
 _SMALL: Final = 2**26
-"""Multiplications under which a call stays on the caller's thread: starting threads takes longer."""
+"""Multiplications under which a call stays on the caller's thread: to start others costs more."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     return AttentionResult(output, reader.readings("loop"))
 
 
-def read(call: Call, ask: FlatAsk) -> Any:
+def read(call: Call, ask: FlatAsk) -> Readings:
     """The readings of the asked rows; no other row is computed, and no result."""
     return _run(call, ask, _cut_asked(call, ask), None).readings("loop")
 
@@ -107,7 +107,7 @@ def _panels(call: Call, panel_rows: int) -> Iterator[Panel]:
         for head in range(sizes.heads):
             for start in range(0, sizes.queries, panel_rows):
                 stop = min(start + panel_rows, sizes.queries)
-                scratch = Scratch(call.arrays, (stop - start) * sizes.keys)
+                scratch = Scratch(call.arrays)
                 with call.arrays.quiet():
                     weighed = weigh(call, batch, head, slice(start, stop), scratch)
                     weights = weighed.exponentials
@@ -128,13 +128,12 @@ def _run(call: Call, ask: FlatAsk, cuts: list[Cut], output: Any | None) -> Reade
     runs = min(max(1, min(16, _TASKS // max(heads, 1))), max(len(cuts), 1))
     edges = [len(cuts) * run // runs for run in range(runs + 1)]
     reader = Reader(call, ask, runs)
-    rows = max((len(_row_numbers(cut.rows)) for cut in cuts), default=0)
     mine = local()
 
     def work(task: tuple[int, int, int]) -> None:
         batch, head, run = task
         if not hasattr(mine, "scratch"):
-            mine.scratch = Scratch(call.arrays, rows * sizes.keys)
+            mine.scratch = Scratch(call.arrays)
         with call.arrays.quiet():
             for cut in cuts[edges[run] : edges[run + 1]]:
                 _do(call, reader, batch, head, run, cut, output, mine.scratch)
@@ -167,7 +166,13 @@ def _do(
     """One panel: weigh, mix, write, read."""
     reads = len(cut.places) > 0
     weighed = weigh(
-        call, batch, head, cut.rows, scratch, keep_shifted=reads and reader.wants_shifted
+        call,
+        batch,
+        head,
+        cut.rows,
+        scratch,
+        want_largest=reads and reader.wants_largest,
+        want_moment=reads and reader.wants_moment,
     )
     result = None
     if output is not None or (reads and reader.wants_result):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,24 +18,33 @@ if TYPE_CHECKING:
     from regard.mechanism.sight import Rows
 
 
+_STRIP_NUMBERS: Final = 2**16
+"""Scores in a strip: 256 KiB of float32, half of a usual second-level cache."""
+
+_NO_SHIFT_BELOW: Final = 60.0
+"""Scores within this of 0 need no shift: e^60 times 10^11 keys still fits float32, and e^-60 is
+far from its smallest number. Saves two passes over the panel."""
+
+
 @dataclass(frozen=True, eq=False)
 class Weighed:
     """Rows of one head after the softmax's exponentials, before the division by their sums.
 
     exponentials: `(rows, sight.width)`, e^(score - shift), 0 where unseen; weight = this / total.
         In a row that a NaN has reached, NaN where it sees a key.
-    shifted: `(rows, sight.width)`, score - shift, 0 where unseen; kept only on request.
-    largest, lse, total: `(rows, 1)`: the largest masked score; the log-sum-exp; the sum of the
-        exponentials, the sink's included, and 1 where it would be 0 or NaN.
+    lse, total: `(rows, 1)`: the log-sum-exp; the sum of the exponentials, the sink's included,
+        and 1 where it would be 0 or NaN.
+    largest: `(rows, 1)`, the largest masked score; None unless it was wanted or needed.
+    moment: `(rows, 1)`, sum of exponential x (score - shift); None unless it was wanted.
     spoiled: which rows a NaN has reached; None when there are none.
     """
 
     sight: Sight
     exponentials: Float[Any, "rows keys"]
-    shifted: Float[Any, "rows keys"] | None
-    largest: Float[Any, "rows 1"]
     lse: Float[Any, "rows 1"]
     total: Float[Any, "rows 1"]
+    largest: Float[Any, "rows 1"] | None
+    moment: Float[Any, "rows 1"] | None
     spoiled: Bool[Any, " rows"] | None
 
     def pick(self, rows: Int64[np.ndarray, " picked"]) -> Weighed:
@@ -43,40 +53,128 @@ class Weighed:
         return Weighed(
             sight=Sight(self.sight.start, self.sight.stop, hidden),
             exponentials=self.exponentials[rows],
-            shifted=None if self.shifted is None else self.shifted[rows],
-            largest=self.largest[rows],
             lse=self.lse[rows],
             total=self.total[rows],
+            largest=None if self.largest is None else self.largest[rows],
+            moment=None if self.moment is None else self.moment[rows],
             spoiled=None if self.spoiled is None else self.spoiled[rows],
         )
 
 
 class Scratch:
-    """Memory for the panels of one thread, taken once: two blocks of rows x keys numbers."""
+    """Memory for the panels of one thread, taken once and used again by name."""
 
-    def __init__(self, arrays: Arrays, numbers: int) -> None:
+    def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.numbers = numbers
         self.blocks: dict[str, Any] = {}
 
     def block(self, name: str, rows: int, columns: int) -> Float[Any, "rows columns"]:
-        """A `(rows, columns)` array whose contents are left over; the same memory by name."""
-        if name not in self.blocks:
-            self.blocks[name] = self.arrays.empty(self.numbers)
-        return self.blocks[name][: rows * columns].reshape(rows, columns)
+        """A `(rows, columns)` array with whatever was left in it; the same memory by name."""
+        numbers = rows * columns
+        if name not in self.blocks or self.blocks[name].shape[0] < numbers:
+            self.blocks[name] = self.arrays.empty(numbers)
+        return self.blocks[name][:numbers].reshape(rows, columns)
 
 
 def weigh(
-    call: Call, batch: int, head: int, rows: Rows, scratch: Scratch, *, keep_shifted: bool = False
+    call: Call,
+    batch: int,
+    head: int,
+    rows: Rows,
+    scratch: Scratch,
+    *,
+    want_largest: bool = False,
+    want_moment: bool = False,
 ) -> Weighed:
     """Scores, scale, softcap, bias, mask and exponentials of some query rows of one head.
 
-    The arrays of the result are the scratch's: the next call overwrites them.
+    The exponentials are the scratch's memory: the next call overwrites them.
     """
     arrays = call.arrays
     sight = call.eyes.sight(batch, head, rows)
-    key = call.key[batch, call.sizes.kv_head(head)][sight.start : sight.stop]
     query = arrays.widen(call.query[batch, head][rows]) * call.scale
+    scores = _masked_scores(call, batch, head, rows, query, sight, scratch)
+    sink = None if call.sinks is None else float(call.sinks[head])
+    count = query.shape[0]
+    shift, largest, moment = arrays.zeros(count, 1), None, None
+    tame = _highest(call, batch, head, query, sink) <= _NO_SHIFT_BELOW
+    if tame and not want_moment:
+        largest = arrays.row_max(scores) if want_largest else None
+        exponentials = arrays.exp(scores, out=scores)
+    else:
+        largest = arrays.empty(count, 1)
+        moment = arrays.empty(count, 1) if want_moment else None
+        exponentials = _exponentials(arrays, scores, sight, sink, scratch, shift, largest, moment)
+    # a product with ones sums a row three times as fast as a sum, to the same few roundings
+    total = arrays.matmul(
+        exponentials, arrays.full(1.0, sight.width, 1), out=arrays.empty(count, 1)
+    )
+    if sink is not None:
+        total += arrays.exp(sink - shift, out=None)
+    lse = shift + arrays.log(total)
+    nan = arrays.is_nan(total)
+    spoiled = nan[:, 0] if bool(nan.any()) else None
+    if spoiled is not None:
+        exponentials[spoiled] = np.nan
+        hide(arrays, exponentials, sight, 0.0)
+    total = arrays.where(nan | (total == 0), 1.0, total)
+    return Weighed(sight, exponentials, lse, total, largest, moment, spoiled)
+
+
+def _exponentials(
+    arrays: Arrays,
+    scores: Float[Any, "rows keys"],
+    sight: Sight,
+    sink: float | None,
+    scratch: Scratch,
+    shift: Float[Any, "rows 1"],
+    largest: Float[Any, "rows 1"],
+    moment: Float[Any, "rows 1"] | None,
+) -> Float[Any, "rows keys"]:
+    """e^(score - shift) in place of the scores; fills `shift`, `largest` and `moment`.
+
+    A strip of rows at a time, so that the passes over it find it in the second-level cache.
+    """
+    strip = max(1, _STRIP_NUMBERS // max(sight.width, 1))
+    for first in range(0, scores.shape[0], strip):
+        rows = slice(first, first + strip)
+        cells = scores[rows]
+        largest[rows] = arrays.row_max(cells)
+        shift[rows] = _shift(arrays, sight, rows, largest[rows], sink)
+        cells -= shift[rows]
+        if moment is None:
+            arrays.exp(cells, out=cells)
+            continue
+        block = scratch.block("strip", *cells.shape)
+        powers = arrays.exp(cells, out=block)
+        moment[rows] = _moment(arrays, powers, cells)[:, None]
+        cells[:] = powers
+    return scores
+
+
+def _moment(
+    arrays: Arrays, powers: Float[Any, "rows keys"], shifted: Float[Any, "rows keys"]
+) -> Float[Any, " rows"]:
+    """Sum of power x shifted, where a power of 0 counts as 0, though shifted is -inf there."""
+    moment = arrays.row_dot(powers, shifted)
+    odd = arrays.is_nan(moment)
+    if bool(odd.any()):
+        some = powers[odd]
+        moment[odd] = arrays.row_dot(some, arrays.where(some == 0, 0.0, shifted[odd]))
+    return moment
+
+
+def _masked_scores(
+    call: Call,
+    batch: int,
+    head: int,
+    rows: Rows,
+    query: Float[Any, "rows dim"],
+    sight: Sight,
+    scratch: Scratch,
+) -> Float[Any, "rows keys"]:
+    arrays = call.arrays
+    key = call.key[batch, call.sizes.kv_head(head)][sight.start : sight.stop]
     scores = scratch.block("scores", query.shape[0], sight.width)
     arrays.matmul(query, key.T, out=scores)
     if call.softcap is not None:
@@ -86,39 +184,33 @@ def weigh(
     if call.mask.bias is not None:
         scores += call.mask.bias[batch, head][rows, sight.start : sight.stop]
     hide(arrays, scores, sight, -np.inf)
-    largest = arrays.row_max(scores)
-    sink = None if call.sinks is None else float(call.sinks[head])
+    return scores
+
+
+def _highest(
+    call: Call, batch: int, head: int, query: Float[Any, "rows dim"], sink: float | None
+) -> float:
+    """A bound of the scores' size, by Cauchy-Schwarz; infinite or NaN when there is none."""
+    if call.mask.bias is not None:
+        return math.inf
+    longest = math.sqrt(float(call.arrays.row_dot(query, query).max())) if len(query) else 0.0
+    highest = longest * float(call.longest_key[batch, call.sizes.kv_head(head)])
+    if call.softcap is not None:
+        highest = min(highest, call.softcap)
+    return highest if sink is None else max(highest, abs(sink))
+
+
+def _shift(
+    arrays: Arrays, sight: Sight, rows: slice, largest: Float[Any, "rows 1"], sink: float | None
+) -> Float[Any, "rows 1"]:
+    """What to subtract from each row: its largest score, or the sink; 0 where nothing is seen."""
     shift = largest if sink is None else arrays.maximum(largest, sink)
-    blind = _blind(arrays, sight, largest)
-    if blind is not None:  # -inf - -inf is NaN, and there is nothing to scale down
-        shift = arrays.where(blind & (shift == -np.inf), 0.0, shift)
-    scores -= shift
-    exponentials = scores
-    if keep_shifted:
-        exponentials = scratch.block("exponentials", query.shape[0], sight.width)
-    arrays.exp(scores, out=exponentials)
-    total = exponentials.sum(1)[:, None]
-    if sink is not None:
-        total += arrays.exp(sink - shift, out=None)
-    lse = shift + arrays.log(total)
-    nan = arrays.is_nan(total)
-    spoiled = nan[:, 0] if bool(nan.any()) else None
-    if spoiled is not None:
-        exponentials[spoiled] = np.nan
-        hide(arrays, exponentials, sight, 0.0)
-    if blind is not None or spoiled is not None:
-        total = arrays.where(nan | (total == 0), 1.0, total)
-    if keep_shifted:
-        hide(arrays, scores, sight, 0.0)
-    return Weighed(
-        sight=sight,
-        exponentials=exponentials,
-        shifted=scores if keep_shifted else None,
-        largest=largest,
-        lse=lse,
-        total=total,
-        spoiled=spoiled,
-    )
+    lowest = shift == -np.inf
+    if not bool(lowest.any()):
+        return shift
+    # -inf - -inf is NaN: right for a row whose every score is -inf, wrong for one that sees none
+    hidden = count_hidden(sight, arrays, rows, largest.shape[0])
+    return arrays.where(lowest & (hidden == sight.width)[:, None], 0.0, shift)
 
 
 def hide(arrays: Arrays, cells: Float[Any, "rows keys"], sight: Sight, number: float) -> None:
@@ -136,7 +228,8 @@ def mix(call: Call, batch: int, head: int, weighed: Weighed) -> Float[Any, "rows
     arrays, sight, exponentials = call.arrays, weighed.sight, weighed.exponentials
     kv_head = call.sizes.kv_head(head)
     value = call.values[batch, kv_head][sight.start : sight.stop]
-    product, wild = value, ()
+    product: Any = value
+    wild: Any = ()
     if sight.hidden and not call.finite[batch, kv_head]:
         tame = arrays.is_finite(value).all(1)
         wild = arrays.nonzero(~tame[:, None])[0]
@@ -151,14 +244,3 @@ def mix(call: Call, batch: int, head: int, weighed: Weighed) -> Float[Any, "rows
             out[rows] += exponentials[rows, key][:, None] * value[key]
     out /= weighed.total
     return out
-
-
-def _blind(
-    arrays: Arrays, sight: Sight, largest: Float[Any, "rows 1"]
-) -> Bool[Any, "rows 1"] | None:
-    """Rows that may see no key. Only a row whose largest score is -inf can be one."""
-    candidates = largest == -np.inf
-    if not bool(candidates.any()):
-        return None
-    hidden = count_hidden(sight, arrays, largest.shape[0])
-    return candidates & (hidden == sight.width)[:, None]

@@ -44,8 +44,13 @@ class Reader:
         self.key_block = np.arange(sizes.keys) * ask.thumbnail // max(sizes.keys, 1)
 
     @property
-    def wants_shifted(self) -> bool:
-        """Whether a panel's scores must outlive its exponentials."""
+    def wants_largest(self) -> bool:
+        """Whether each row's largest score is needed."""
+        return self.ask.max_score
+
+    @property
+    def wants_moment(self) -> bool:
+        """Whether each row's sum of weight x score is needed."""
         return self.ask.entropy
 
     @property
@@ -69,6 +74,7 @@ class Reader:
         if ask.lse:
             self._put("lse", at, places, weighed.lse[:, 0])
         if ask.max_score:
+            assert weighed.largest is not None
             self._put("max_score", at, places, weighed.largest[:, 0])
         if ask.entropy:
             self._put("entropy", at, places, self._entropy(weighed))
@@ -101,17 +107,11 @@ class Reader:
         self.filled[name][at][places] = values
 
     def _entropy(self, weighed: Weighed) -> Float[Any, " rows"]:
-        """-sum p ln p = ln(total) sum(p) - sum(p shifted); shifted keeps it exact near 0."""
-        arrays, shifted = self.arrays, weighed.shifted
-        dot = arrays.row_dot(weighed.exponentials, shifted)
-        # a seen key with a score of -inf has p = 0, whose p ln p is 0 and not 0 x -inf
-        odd = arrays.is_nan(dot)
-        if bool(odd.any()):
-            some = weighed.exponentials[odd]
-            dot[odd] = arrays.row_dot(some, arrays.where(some == 0, 0.0, shifted[odd]))
-        total = weighed.total[:, 0]
+        """-sum p ln p = ln(total) sum(p) - sum(p (score - shift)), never below 0."""
+        total, moment = weighed.total[:, 0], weighed.moment
+        assert moment is not None
         mass = 1.0 if self.call.sinks is None else weighed.exponentials.sum(1) / total
-        return arrays.maximum(arrays.log(total) * mass - dot / total, 0)
+        return self.arrays.maximum(self.arrays.log(total) * mass - moment[:, 0] / total, 0)
 
     def _read_top(self, at: tuple[int, int], places: Any, weighed: Weighed, result: Any) -> None:
         arrays = self.arrays

@@ -205,7 +205,7 @@ class Readings:
 
     @property
     def received_mean(self) -> Float[Any, "*leading keys"] | None:
-        """received / eligible: the mean weight from the rows that may see a key; 0 where none may."""
+        """received / eligible: mean weight from the rows that may see a key; 0 where none may."""
         if self.received is None or self.eligible is None:
             return None
         return self.received / self.eligible.clip(1)

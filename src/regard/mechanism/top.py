@@ -1,13 +1,13 @@
 """The k largest weights of each row: a threshold from lane maxima, then a sort of the few left.
 
-A row is laid out in lanes; the k-th largest of the lanes' maxima cannot exceed the row's k-th
-largest weight, so every key of the answer reaches it, and little else does. This reads the row
-twice at the speed of memory, where a partition moves it about.
+A row is laid out in lanes. The k-th largest of the lanes' maxima cannot exceed the row's k-th
+largest weight, so every key of the answer reaches it, and only lanes whose maximum reaches it
+need a second look. That reads each row once, where a partition moves it about several times.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int64
 
     from regard.mechanism.arrays import Arrays
+
+_FOLD: Final = 4
+"""Maxima are taken over 4 x lanes columns at a time, then folded: longer vector operations."""
 
 
 def largest(
@@ -25,30 +28,39 @@ def largest(
     A negative weight stands for a key that may not be seen, and is never taken; nor is a NaN.
     Missing places are -1 and 0.
     """
-    rows = weights.shape[0]
-    index = arrays.put(np.full((rows, k), -1))
-    value = arrays.zeros(rows, k)
-    row, column = arrays.nonzero(weights >= _threshold(arrays, weights, k)[:, None])
-    found = weights[row, column]
-    # two stable sorts, by weight and then by row, keep equal weights in order of column
-    order = arrays.stable_argsort(-found)
-    order = order[arrays.stable_argsort(row[order])]
-    row, column, found = row[order], column[order], found[order]
-    each = arrays.bincount(row, rows)
-    rank = arrays.put(np.arange(len(row))) - (each.cumsum(0) - each)[row]
-    kept = rank < k
-    index[row[kept], rank[kept]] = column[kept]
-    value[row[kept], rank[kept]] = found[kept]
-    return index, value
-
-
-def _threshold(arrays: Arrays, weights: Float[Any, "rows keys"], k: int) -> Float[Any, " rows"]:
-    """A number for each row, 0 or more, that at least its k largest weights reach."""
     rows, keys = weights.shape
-    # many lanes make few candidates and long vector operations; 32 deep is enough to skip over
+    cell = arrays.sort(_candidates(arrays, weights, k))
+    row = cell // max(keys, 1)
+    each = arrays.bincount(row, rows)
+    place = arrays.put(np.arange(len(cell))) - (each.cumsum(0) - each)[row]
+    most = max(int(each.max()) if rows else 0, k)
+    value, index = arrays.full(-1.0, rows, most), arrays.put(np.full((rows, most), -1))
+    index[row, place] = cell % max(keys, 1)
+    value[row, place] = weights.reshape(-1)[cell]
+    # candidates stand in order of column, so a stable sort puts the lower key first on ties
+    order = arrays.stable_argsort(-value)[:, :k]
+    line = arrays.put(np.arange(rows))[:, None]
+    return index[line, order], arrays.maximum(value[line, order], 0)
+
+
+def _candidates(arrays: Arrays, weights: Float[Any, "rows keys"], k: int) -> Int64[Any, " cells"]:
+    """Flat indices of a few cells among which the k largest of each row are, in any order."""
+    rows, keys = weights.shape
+    # many lanes leave few to look at again and make long vector operations; few sort faster
     lanes = max(8 * k, keys // 32)
-    depth = keys // lanes
-    if depth < 2:
-        return arrays.zeros(rows)
-    maxima = arrays.group_max(weights[:, : depth * lanes].reshape(rows, depth, lanes))
-    return arrays.maximum(arrays.kth_largest(maxima, k), 0)
+    depth = keys // (_FOLD * lanes) * _FOLD
+    if depth == 0:
+        row, column = arrays.nonzero(weights >= 0)
+        return row * keys + column
+    inside = weights[:, : depth * lanes]
+    maxima = arrays.group_max(inside.reshape(rows, depth // _FOLD, _FOLD * lanes))
+    maxima = arrays.group_max(maxima.reshape(rows, _FOLD, lanes))
+    least = arrays.maximum(arrays.kth_largest(maxima, k), 0)
+    row, lane = arrays.nonzero(maxima >= least[:, None])
+    reaching, level = arrays.nonzero(
+        inside.reshape(rows, depth, lanes)[row, :, lane] >= least[row][:, None]
+    )
+    rest, column = arrays.nonzero(weights[:, depth * lanes :] >= least[:, None])
+    return arrays.join(
+        row[reaching] * keys + level * lanes + lane[reaching], rest * keys + depth * lanes + column
+    )
