@@ -100,6 +100,12 @@ def test_clip_never_cuts_inside_what_is_drawn_as_one(text: str, cells: int, clip
     assert clip(text, cells) == clipped
 
 
+def test_clip_can_keep_the_end() -> None:
+    assert clip("hungry dog", 5, keep="end") == "… dog"
+    assert clip("漢字漢字", 5, keep="end") == "…漢字"
+    assert clip("dog", 3, keep="end") == "dog"
+
+
 def test_clip_marks_with_what_the_encoding_can_carry() -> None:
     assert clip("hungry", 5, more="..") == "hun.."
 

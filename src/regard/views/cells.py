@@ -70,8 +70,8 @@ def width(text: str) -> int:
     return cells if cells >= 0 else width(clean(text))
 
 
-def clip(text: str, cells: int, more: str = "…") -> str:
-    """The start of `text` in at most `cells` cells, ending in `more` where something is left out.
+def clip(text: str, cells: int, more: str = "…", keep: Literal["start", "end"] = "start") -> str:
+    """One end of `text` in at most `cells` cells, with `more` where something is left out.
 
     Never cuts inside what is drawn as one character.
     """
@@ -81,15 +81,14 @@ def clip(text: str, cells: int, more: str = "…") -> str:
     room = cells - width(more)
     if room < 0:
         return more[: max(cells, 0)]
+    near = text[: 16 * cells] if keep == "start" else text[-16 * cells :]
     kept: list[str] = []
-    for cluster in _clusters(text):
+    for cluster in _clusters(near) if keep == "start" else reversed([*_clusters(near)]):
         room -= width(cluster)
         if room < 0:
             break
         kept.append(cluster)
-    else:
-        return text
-    return "".join(kept) + more
+    return "".join([*kept, more]) if keep == "start" else "".join([more, *reversed(kept)])
 
 
 def pad(text: str, cells: int, align: Align = "left") -> str:

@@ -1,0 +1,5 @@
+"""`python -m regard`."""
+
+from regard.cli import main
+
+main()

@@ -1,0 +1,197 @@
+"""`regard show`: what a word attends to, in a real model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.habit import Habit
+    from regard.record import Record
+    from regard.views.scene import Scene
+
+SAVED: Final = ".regard"
+MOST_BYTES: Final = 4_000_000  # far beyond any model here; stops a wrong file early
+_HELP: Final = """See what a word attends to, in a real model.
+
+TEXT is a sentence; or the name of a saved record, ending in .regard; or - for standard input.
+
+\b
+What stands out in a sentence:
+  regard show "A dog ate the food because it was hungry"
+\b
+What "it" reads, over all heads; then in one head; then the sums behind it:
+  regard show "A dog ate the food because it was hungry" --word it
+  regard show "A dog ate the food because it was hungry" --word it --head L5H11
+  regard show "A dog ate the food because it was hungry" --word it --head L5H11 --steps
+\b
+Is it meaning, or only position? Change one word and see which heads turn:
+  regard show "A dog ate the food because it was hungry" --word it \\
+    --versus "A dog ate the food because it was delicious"
+\b
+One head, every word:
+  regard show "A dog ate the food because it was hungry" --head L2H8
+\b
+A word that occurs twice is numbered:
+  regard show "the dog saw the cat" --word "the#2"
+\b
+Keep what was seen, and look again later:
+  regard show "A dog ate the food because it was hungry" --save dog.regard
+  regard show dog.regard --word food
+\b
+From a file, from a pipe, to a program:
+  regard show --file letter.txt
+  echo "A dog ate the food" | regard show -
+  regard show "A dog ate the food" --word ate --json
+"""
+
+
+@click.command(help=_HELP, options_metavar="[OPTIONS]")
+@click.argument("texts", metavar="[TEXT]", nargs=-1)
+@click.option("--word", metavar="WORD", help="Whom this word reads; word#2 for its second place.")
+@click.option("--head", metavar="L3H1", help="Look at one head: layer 3, head 1, from 0.")
+@click.option("--steps", is_flag=True, help="The arithmetic of --word in --head, in four steps.")
+@click.option("--versus", metavar="TEXT", help="The same --word in another text: who turns?")
+@click.option("--model", metavar="DIR", help="A local BERT directory in place of the embedded one.")
+@click.option("--file", metavar="FILE", help="Read the text from a file (UTF-8).")
+@click.option("--save", metavar="FILE", help=f"Keep what was seen, in FILE, ending in {SAVED}.")
+@click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
+def show(
+    texts: tuple[str, ...],
+    word: str | None,
+    head: str | None,
+    steps: bool,
+    versus: str | None,
+    model: str | None,
+    file: str | None,
+    save: str | None,
+    as_json: bool,
+) -> None:
+    """The command; its help is `_HELP`."""
+    if len(texts) > 1:
+        given = f"{texts[0]!r}, {texts[1]!r}" + ", ..." * (len(texts) > 2)
+        raise click.UsageError(f"TEXT is {given}: put the whole text in quotation marks.")
+    text = texts[0] if texts else None
+    _check_usage(text, word, head, steps, versus, file, save)
+    command = ["regard", "show"]
+    command += ["--file", file] if file is not None else [text or ""]
+    command += ["--model", model] if model is not None else []
+    record = _record(text, file, model)
+    scene = _scene(record, word, head, steps, versus, model)
+    if save is not None:
+        record.save(save)
+    if as_json:
+        from regard.views.scene import as_json as plain
+
+        shown = json.dumps(plain(scene), indent=2, allow_nan=False) + "\n"
+    else:
+        from regard.views.terminal import Terminal
+        from regard.views.text import render
+
+        shown = render(scene, Terminal.of(sys.stdout), command)
+    sys.stdout.write(shown)
+    sys.stdout.flush()
+
+
+def _check_usage(
+    text: str | None,
+    word: str | None,
+    head: str | None,
+    steps: bool,
+    versus: str | None,
+    file: str | None,
+    save: str | None,
+) -> None:
+    """What the options say together, before anything is computed."""
+    if (text is None) == (file is None):
+        given = "Both TEXT and --file were given" if text is not None else "No text was given"
+        raise click.UsageError(f'{given}: write regard show "A dog ate the food", or --file FILE.')
+    if steps and (word is None or head is None):
+        raise click.UsageError("--steps needs --word and --head: whose sums, and in which head.")
+    if versus is not None and word is None:
+        raise click.UsageError("--versus needs --word: the word to compare in both texts.")
+    if versus is not None and (head is not None or steps):
+        raise click.UsageError("--versus looks at all heads: leave out --head and --steps.")
+    if save is not None and not save.endswith(SAVED):
+        raise click.UsageError(f"--save is {save!r}: expected a name that ends in {SAVED}.")
+
+
+def _record(text: str | None, file: str | None, model: str | None) -> Record:
+    """What was seen: a saved record, or `text` (or a file, or standard input) read now."""
+    if file is not None:
+        return _captured(_read(file), model)
+    if text == "-":
+        return _captured(_decoded(sys.stdin.buffer.read(MOST_BYTES), "Standard input"), model)
+    assert text is not None
+    if text.endswith(SAVED) and not any(char.isspace() for char in text):
+        if model is not None:
+            raise click.UsageError("--model belongs with a text; a saved record names its own.")
+        from regard.storage import load
+
+        return load(text)
+    return _captured(text, model)
+
+
+def _captured(text: str, model: str | None) -> Record:
+    if not text.strip():
+        raise InputError("The text is empty: give at least one word.")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InputError("The text is not UTF-8. Convert it, or write its characters plainly.")
+    from regard.models.capture import capture
+
+    return capture(text, model)
+
+
+def _read(file: str) -> str:
+    try:
+        with Path(file).open("rb") as source:
+            return _decoded(source.read(MOST_BYTES), f"File {file}")
+    except OSError as error:
+        raise InputError(f"--file is {file!r}: {error.strerror or error}.") from error
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 at byte {error.start}: convert it first.") from error
+
+
+def _scene(
+    record: Record,
+    word: str | None,
+    head: str | None,
+    steps: bool,
+    versus: str | None,
+    model: str | None,
+) -> Scene:
+    from regard.questions import find_head, find_word
+    from regard.views.staging import Stage
+
+    stage = Stage(record, _habit(record))
+    side = record.sides[record.layers[0].query_side]
+    if word is None:
+        return stage.sentence() if head is None else stage.one_head(*find_head(record, head))
+    place = find_word(side, word)
+    if versus is not None:
+        other = _captured(versus, model)
+        return stage.versus(other, place, find_word(other.sides[0], word))
+    if head is None:
+        return stage.one_word(place)
+    if steps:
+        return stage.four_steps(*find_head(record, head), place)
+    return stage.one_row(*find_head(record, head), place)
+
+
+def _habit(record: Record) -> Habit | None:
+    """The habit table that comes with the embedded model, for records of that model."""
+    from regard.models.capture import EMBEDDED_HABIT
+    from regard.models.encoder import default_habit
+
+    return default_habit() if record.provenance.get("habit") == EMBEDDED_HABIT else None

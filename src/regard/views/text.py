@@ -1,0 +1,348 @@
+"""A scene as a text for a terminal: no wider than it, readable without colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from regard.views import scene as scenes
+from regard.views.arithmetic import four_steps
+from regard.views.cells import clip, pad, width
+from regard.views.layout import (
+    heading,
+    hints,
+    link_table,
+    named,
+    number,
+    passage,
+    percent,
+    pieces_note,
+    row_table,
+    table,
+)
+from regard.views.terminal import wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from regard.views.scene import (
+        OneHead,
+        OneRow,
+        OneWord,
+        Routine,
+        Sentence,
+        Source,
+        Turn,
+        Versus,
+    )
+    from regard.views.terminal import Terminal
+
+NOT_WHY: Final = "Weight is where a head looks, not why the model decides."
+# By `regard.questions.HeadKind.kind`: what one head does, what several do, with more than half of
+# their weight where nothing else is said.
+KINDS: Final = {
+    "special": ("gives most of its weight to", "give most of their weight to"),
+    "before": ("reads the word before", "read the word before"),
+    "after": ("reads the word after", "read the word after"),
+    "itself": ("reads the word itself", "read the word itself"),
+    "same": ("reads the same word elsewhere", "read the same word elsewhere"),
+    "selective": ("picks one word out", "pick one word out"),
+    "broad": ("spreads over half of the words or more", "spread over half of the words or more"),
+    "mixed": ("does none of these", "do none of these"),
+}
+MATRIX_COLUMN: Final = 4  # ".84", "1.00"
+TURNS: Final = 6  # heads of one kind
+CLEAR: Final = 0.05  # a smaller lead of one word over another is not much of a preference
+STRONG: Final = 0.3  # bold in a matrix
+
+
+def render(scene: scenes.Scene, terminal: Terminal, command: Sequence[str]) -> str:
+    """The scene as one text, ending in a newline.
+
+    command: what was typed, without the options that choose a view; what can be asked next is
+    spelled out with it.
+    """
+    if isinstance(scene, scenes.FourSteps):
+        lines = four_steps(scene, terminal)
+    elif isinstance(scene, scenes.Sentence):
+        lines = _sentence(scene, terminal, command)
+    elif isinstance(scene, scenes.OneWord):
+        lines = _one_word(scene, terminal, command)
+    elif isinstance(scene, scenes.OneRow):
+        lines = _one_row(scene, terminal, command)
+    elif isinstance(scene, scenes.OneHead):
+        lines = _one_head(scene, terminal, command)
+    else:
+        lines = _versus(scene, terminal, command)
+    return terminal.finish(lines)
+
+
+def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    source = scene.source
+    lines = [*heading(source, None, terminal), ""]
+    if scene.links:
+        lines += _ranking("Who reads whom, strongest beyond habit", source, terminal)
+        lines += link_table(scene.links, source, terminal, reader=True)
+    else:
+        lines.append("No word reads another one here beyond habit.")
+    lines += _set_aside(scene.routines, terminal)
+    lines += _specials(source, scene.special_mass, "the words' weight", terminal)
+    lines += _kinds(scene, terminal)
+    lines += wrapped(NOT_WHY, terminal.columns)
+    if scene.links:
+        best = next((link for link in scene.links if abs(link.distance or 0) > 2), scene.links[0])
+        lines += hints(
+            terminal,
+            command,
+            ("One word:", ("--word", best.reader)),
+            ("One head:", ("--head", best.head)),
+        )
+    return lines
+
+
+def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    source = scene.source
+    word = named(scene.word, terminal)
+    lines = heading(source, scene.place, terminal)
+    lines += pieces_note(scene.row.pieces, terminal)
+    lines += ["", *wrapped(_agreement(scene, terminal), terminal.columns)]
+    if scene.links:
+        lines += _ranking("Strongest beyond habit", source, terminal)
+        lines += link_table(scene.links, source, terminal, reader=False)
+    else:
+        lines += wrapped(f"No head reads another word from {word} beyond habit.", terminal.columns)
+    lines += _set_aside(scene.routines, terminal)
+    lines += _specials(source, scene.special_mass, word, terminal)
+    lines += ["", *wrapped(f"{scene.row.head} ({scene.why})", terminal.columns)]
+    lines += row_table(scene.row, terminal)
+    lines += _others(scene, terminal)
+    lines += wrapped(NOT_WHY, terminal.columns)
+    lines += hints(
+        terminal,
+        command,
+        ("Arithmetic:", ("--word", scene.word, "--head", scene.row.head, "--steps")),
+    )
+    lines += wrapped(
+        "Is it meaning? Add --versus and the same text with one word changed.", terminal.columns
+    )
+    return lines
+
+
+def _one_row(scene: OneRow, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    row = scene.row
+    lines = heading(scene.source, scene.place, terminal)
+    lines += pieces_note(row.pieces, terminal)
+    lines += ["", f"Whom {named(row.reader, terminal)} reads in {row.head}:"]
+    lines += row_table(row, terminal)
+    lines += wrapped(NOT_WHY, terminal.columns)
+    lines += hints(
+        terminal,
+        command,
+        ("Arithmetic:", ("--word", row.reader, "--head", row.head, "--steps")),
+        ("All heads:", ("--word", row.reader)),
+    )
+    return lines
+
+
+def _one_head(scene: OneHead, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    source = scene.source
+    lines = [*heading(source, None, terminal), ""]
+    said = _character(scene)
+    lines += wrapped(said, terminal.columns) if said else []
+    grid = _matrix(scene, terminal)
+    if grid:
+        said = f"{scene.head}. Row: who reads. Column: who is read. A row sums to 1."
+        lines += wrapped(said, terminal.columns)
+        lines += grid
+    elif scene.links:
+        lines.append(f"{scene.head}: who reads whom, strongest first")
+        lines += link_table(scene.links, source, terminal, reader=True, head=False)
+    else:
+        said = f"No word reads another one in {scene.head}: all its weight is on special tokens."
+        lines += wrapped(said, terminal.columns)
+    lines += wrapped(NOT_WHY, terminal.columns)
+    if scene.links:
+        reader = scene.links[0].reader
+        lines += hints(
+            terminal,
+            command,
+            ("One row:", ("--word", reader, "--head", scene.head)),
+            ("Arithmetic:", ("--word", reader, "--head", scene.head, "--steps")),
+        )
+    return lines
+
+
+def _versus(scene: Versus, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    room = terminal.columns - 3
+    lines = [
+        "A  " + passage(scene.source, scene.place, terminal, room),
+        "B  " + passage(scene.other, scene.other_place, terminal, room),
+        "",
+        *wrapped(_turning(scene, terminal), terminal.columns),
+    ]
+    if scene.first is not None and scene.second is not None:
+        names = scene.first, scene.second
+        for title, turns in (
+            ("{0} in A, {1} in B", scene.there),
+            ("{1} in A, {0} in B", scene.back),
+            ("{0} in both", scene.stays),
+        ):
+            words = [named(word, terminal) for word in names]
+            lines += _turns(title.format(*words), turns, names, terminal)
+    lines += ["", *wrapped(NOT_WHY, terminal.columns)]
+    turned = scene.there or scene.stays
+    if turned:
+        ask = ("--word", scene.word, "--head", turned[0].head)
+        lines += hints(terminal, command, ("In A alone:", ask))
+    return lines
+
+
+def _ranking(title: str, source: Source, terminal: Terminal) -> list[str]:
+    if source.habit is None:
+        return wrapped(title.replace("beyond habit", "first") + ":", terminal.columns)
+    over = " over this text" if source.habit == "this text" else ""
+    said = f"{title} (habit = what that head usually gives a word at this distance{over}):"
+    return wrapped(said, terminal.columns)
+
+
+def _agreement(scene: OneWord, terminal: Terminal) -> str:
+    word = named(scene.word, terminal)
+    votes = [(named(vote.word, terminal), vote.heads) for vote in scene.votes[:3]]
+    if not votes:
+        return f"There is no other word for {word} to read."
+    (first, most), *others = votes
+    listed = f"{most} of {scene.voters} look most at {first}"
+    listed = ", ".join([listed, *(f"{heads} at {other}" for other, heads in others)])
+    if most * 2 > scene.voters:
+        return f"Most heads agree on what {word} reads: {listed}."
+    return f"Heads do not agree on what {word} reads: {listed}."
+
+
+def _others(scene: OneWord, terminal: Terminal) -> list[str]:
+    """Whether the link that leads is this word's own, or every word's."""
+    if scene.leads is None or scene.others is None:
+        return []
+    weight = next(cell.weight for cell in scene.row.cells if cell.word == scene.leads)
+    word, leads = named(scene.word, terminal), named(scene.leads, terminal)
+    given = f"the other words give {leads} {number(scene.others)} there on average"
+    if scene.others * 2 > weight:
+        return wrapped(f"That is not special to {word}: {given}.", terminal.columns)
+    return wrapped(f"That is {word}'s own: {given}.", terminal.columns)
+
+
+def _set_aside(routines: Sequence[Routine], terminal: Terminal) -> list[str]:
+    """The heads that read by position, which rankings leave out."""
+    said = []
+    for routine in routines:
+        if not routine.reads.startswith("["):
+            how = "always" if routine.always else "mostly"
+            said.append(f"{_some(routine.heads)} {how} {routine.reads}")
+    return wrapped(f"Set aside, by position: {'; '.join(said)}.", terminal.columns) if said else []
+
+
+def _kinds(scene: Sentence, terminal: Terminal) -> list[str]:
+    """What the heads do in this text, most of them first."""
+    total = sum(len(kind.heads) for kind in scene.kinds)
+    if not total:
+        return []
+    kinds = sorted(scene.kinds, key=lambda kind: (kind.kind == "mixed", -len(kind.heads)))
+    said = [f"{len(one.heads)} {_does(one.kind, len(one.heads), scene.source)}" for one in kinds]
+    return wrapped(f"Of {total} heads, {', '.join(said)}.", terminal.columns)
+
+
+def _character(scene: OneHead) -> str:
+    """What a head does in this text and by habit."""
+    said = f"{scene.head} {_does(scene.kind, 1, scene.source)} here." if scene.kind else ""
+    if scene.kind == "mixed":
+        said = ""
+    if scene.routine is None:
+        return said
+    how = "always" if scene.routine.always else "mostly"
+    return f"{said} By habit it {how} reads {scene.routine.reads}, whatever the words.".strip()
+
+
+def _does(kind: str, heads: int, source: Source) -> str:
+    said = KINDS[kind][heads > 1]
+    if kind != "special":
+        return said
+    names = [clip(name, 16) for name in dict.fromkeys(source.special)] or ["the first word"]
+    return f"{said} {' or '.join(names[:3])}"
+
+
+def _some(heads: Sequence[str], most: int = 3) -> str:
+    named = ", ".join(heads[:most])
+    return f"{named} and {len(heads) - most} more" if len(heads) > most else named
+
+
+def _specials(source: Source, mass: float | None, of: str, terminal: Terminal) -> list[str]:
+    names = [terminal.shown(name) for name in dict.fromkeys(source.special)]
+    names = [clip(name, 16) for name in names][:3]
+    if mass is None or not names:
+        return []
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    are, take = ("are not words", "take") if len(names) > 1 else ("is not a word", "takes")
+    amount = ("" if source.exact else "at least ") + percent(mass)
+    said = f"{listed}, which {are}, {take} {amount} of {of}, averaged over heads."
+    return wrapped(said, terminal.columns)
+
+
+def _matrix(scene: OneHead, terminal: Terminal) -> list[str]:
+    """The head's word by word weights, if the terminal is wide enough for them."""
+    if scene.matrix is None:
+        return []
+    words = [terminal.shown(word) for word in scene.source.words]
+    longest = max(width(word) for word in words)
+    side = min(longest, 12)
+    room = min((terminal.columns - 2 - side) // len(words) - 1, max(longest, MATRIX_COLUMN), 9)
+    if room < MATRIX_COLUMN:
+        return []
+    names = [pad(clip(word, room), room, "right") for word in words]
+    lines = [terminal.style("  " + " ".join([" " * side, *names]), "dim")]
+    for word, weights in zip(words, scene.matrix, strict=True):
+        cells = [pad(number(weight), room, "right") for weight in weights]
+        strong = [
+            terminal.style(cell, "bold") if weight >= STRONG else cell
+            for cell, weight in zip(cells, weights, strict=True)
+        ]
+        lines.append("  " + " ".join([pad(clip(word, side), side), *strong]))
+    return lines
+
+
+def _turning(scene: Versus, terminal: Terminal) -> str:
+    if scene.first is None or scene.second is None:
+        return "No two words that both texts have can be compared."
+    first, second = named(scene.first, terminal), named(scene.second, terminal)
+    there, back, stays = len(scene.there), len(scene.back), len(scene.stays)
+    said = f"{_heads(there)} from {first} to {second}, {back or 'none'} the other way"
+    if there + back:
+        clear = sum(_lead(turn) >= CLEAR for turn in (*scene.there, *scene.back))
+        said += f"; {clear or 'none'} of these by {number(CLEAR)} or more in both texts"
+    best = scene.stays[0] if stays else None
+    if best is None:
+        return f"{said}. None stays on {first}."
+    kept = f"{number(best.first_in_a)} → {number(best.first_in_b)}"
+    return f"{said}. {stays} of {scene.heads} stay on {first}, clearest {best.head} ({kept})."
+
+
+def _lead(turn: Turn) -> float:
+    """The smaller lead of one word over the other, in A and in B: how clear a turn is."""
+    return min(abs(turn.first_in_a - turn.second_in_a), abs(turn.first_in_b - turn.second_in_b))
+
+
+def _heads(count: int) -> str:
+    return "No head turns" if not count else f"{count} head{'s turn' if count > 1 else ' turns'}"
+
+
+def _turns(
+    title: str, turns: Sequence[Turn], names: tuple[str, str], terminal: Terminal
+) -> list[str]:
+    """The clearest heads of one kind, with what they give both words in A and in B."""
+    if not turns:
+        return []
+    first, second = (clip(terminal.shown(name), 12) for name in names)
+    rows = [["head", f"A: {first}", second, f"B: {first}", second]]
+    for turn in turns[:TURNS]:
+        pairs = (turn.first_in_a, turn.second_in_a, turn.first_in_b, turn.second_in_b)
+        rows.append([turn.head, *(number(weight) for weight in pairs)])
+    head, *rest = table(rows, ["left", "right", "right", "right", "right"])
+    more = [f"  and {len(turns) - TURNS} more, less clearly"] if len(turns) > TURNS else []
+    return ["", *wrapped(title, terminal.columns), terminal.style(head, "dim"), *rest, *more]
