@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.mechanism.arrays import Arrays
 
 _FOLD: Final = 4
-"""Maxima are taken over 4 x lanes columns at a time, then folded: longer vector operations."""
+"""Maxima of long rows are taken 4 x lanes columns at a time, then folded: longer operations."""
 
 
 def largest(
@@ -47,14 +47,15 @@ def _candidates(arrays: Arrays, weights: Float[Any, "rows keys"], k: int) -> Int
     """Flat indices of a few cells among which the k largest of each row are, in any order."""
     rows, keys = weights.shape
     # many lanes leave few to look at again and make long vector operations; few sort faster
-    lanes = max(8 * k, keys // 32)
-    depth = keys // (_FOLD * lanes) * _FOLD
-    if depth == 0:
+    lanes = max(4 * k, keys // 32)
+    fold = _FOLD if keys >= 2 * _FOLD * lanes else 1
+    depth = keys // (fold * lanes) * fold
+    if depth < 2:
         row, column = arrays.nonzero(weights >= 0)
         return row * keys + column
     inside = weights[:, : depth * lanes]
-    maxima = arrays.group_max(inside.reshape(rows, depth // _FOLD, _FOLD * lanes))
-    maxima = arrays.group_max(maxima.reshape(rows, _FOLD, lanes))
+    maxima = arrays.group_max(inside.reshape(rows, depth // fold, fold * lanes))
+    maxima = arrays.group_max(maxima.reshape(rows, fold, lanes))
     least = arrays.maximum(arrays.kth_largest(maxima, k), 0)
     row, lane = arrays.nonzero(maxima >= least[:, None])
     reaching, level = arrays.nonzero(
