@@ -315,6 +315,19 @@ class Record:
             if not isinstance(name, str) or not isinstance(value, str):
                 raise InputError(f"provenance has {name!r}: {value!r}: expected str to str.")
 
+    def apart(self, layer: int) -> Bool[np.ndarray, " words"]:
+        """Which words of the layer's key side are special tokens or, in a decoder, the first token.
+
+        They take weight whatever the text says: what a head has no use for goes to [CLS] and [SEP]
+        in encoders, and in causal models to the first token, often an ordinary word.
+        """
+        seen = self.layers[layer]
+        side = self.sides[seen.key_side]
+        apart = side.special_words.copy()
+        if seen.kind == "decoder" and len(side.tokens):
+            apart[side.word_of[0]] = True
+        return apart
+
     def weights(self, layer: int, word: int) -> WordRow:
         """Whom does this word of the query side read: word level, all heads.
 
@@ -344,7 +357,7 @@ class Record:
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         readers: Sequence[int] | None = None,
-        minimum: float = 0.0,
+        minimum: float = 0.01,
         top: int | None = None,
         without_special: bool = False,
     ) -> Table:

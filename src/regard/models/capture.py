@@ -113,9 +113,7 @@ def _layer(seen: LayerActivations, ask: Ask, kept: frozenset[str]) -> Layer:
     )
 
 
-def _provenance(
-    encoder: Encoder, layers: tuple[Layer, ...], habit: str | None
-) -> dict[str, str]:
+def _provenance(encoder: Encoder, layers: tuple[Layer, ...], habit: str | None) -> dict[str, str]:
     seen = {
         "model": encoder.name,
         "dtype": "float32",

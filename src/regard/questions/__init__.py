@@ -4,7 +4,7 @@ Answers are frozen dataclasses of plain values; words and layers are indices (`S
 `Layer.label` write them). A sum of known weights is a lower bound where `exact` is False.
 """
 
-from regard.questions.apart import apart_words, special_mass
+from regard.questions.apart import special_mass
 from regard.questions.links import Link, Strongest, Vote, expected, head_links, strongest
 from regard.questions.names import find_head, find_word
 from regard.questions.overview import HeadKind, Overview, head_kinds, overview
@@ -21,7 +21,6 @@ __all__ = [
     "Turns",
     "Vote",
     "align_words",
-    "apart_words",
     "counterpart",
     "expected",
     "find_head",

@@ -1,4 +1,4 @@
-"""Words that take weight whatever the text says: special tokens, and a decoder's first token."""
+"""The mass on words apart (special tokens, a decoder's first token), and what is no word."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.record import Layer, Record
+from regard.record import Record
 from regard.words import Word
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
 
     from regard.record import WordRow
-
-
-def apart_words(record: Record, layer: Layer) -> Bool[np.ndarray, " words"]:
-    """Which words of the layer's key side are special tokens or, in a decoder, the first token.
-
-    In causal models the first token takes what a head has no use for, as [CLS] and [SEP] do in
-    encoders, and it is often an ordinary word.
-    """
-    side = record.sides[layer.key_side]
-    apart = side.special_words.copy()
-    if layer.kind == "decoder" and len(side.tokens):
-        apart[side.word_of[0]] = True
-    return apart
 
 
 def special_mass(record: Record, word: int) -> float:
@@ -43,8 +30,7 @@ def special_mass(record: Record, word: int) -> float:
 
 def apart_mass(record: Record, index: int, row: WordRow) -> Float[np.ndarray, " heads"]:
     """The weight of one row that goes to words apart, for each head."""
-    apart = apart_words(record, record.layers[index])
-    mass: Float[np.ndarray, " heads"] = row.weights[:, apart].sum(axis=1)
+    mass: Float[np.ndarray, " heads"] = row.weights[:, record.apart(index)].sum(axis=1)
     return mass
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.questions.apart import apart_mass, apart_words, is_mark
+from regard.questions.apart import apart_mass, is_mark
 from regard.questions.routines import Routine, habit_row, routine_of, routines
 from regard.rows import find_layer, iterate_word_rows
 
@@ -143,7 +143,7 @@ class Ranking:
         self.habit = habit
         self.own = layer.query_side == layer.key_side
         marks = np.array([is_mark(word) for word in side.words], np.bool_)
-        self.barred = apart_words(record, layer) | marks
+        self.barred = record.apart(index) | marks
         self.place = np.cumsum(~side.special_words)
         found = [routine_of(record, index, head, habit) for head in range(layer.heads)]
         self.positional = [

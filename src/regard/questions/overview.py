@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from regard.questions.apart import apart_words
 from regard.questions.links import Link, Ranking, ranked, readers_of
 from regard.questions.routines import Routine, routines
 from regard.rows import find_layer, iterate_word_rows
@@ -122,7 +121,7 @@ class _HeadSums:
         side = record.sides[layer.key_side]
         self.index = index
         self.own = layer.query_side == layer.key_side
-        self.apart = apart_words(record, layer)
+        self.apart = record.apart(index)
         self.texts = np.array([word.text.casefold() for word in side.words], dtype=object)
         self.place = np.cumsum(~side.special_words)
         self.readers = 0

@@ -9,7 +9,6 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.habit import Habit
-from regard.questions.apart import apart_words
 from regard.record import Record
 from regard.rows import iterate_word_rows
 
@@ -84,7 +83,7 @@ def routine_of(record: Record, index: int, head: int, habit: Habit | None) -> Ro
         size, spread = float(near[place]), float(habit.spread[number, head, place + 1])
         always = size >= _ALWAYS and spread <= _STEADY
         return Routine(_says(distance), distance, always, ((index, head),), (size,))
-    apart = np.flatnonzero(apart_words(record, layer))
+    apart = np.flatnonzero(record.apart(index))
     for on, end, at in ((habit.first, 0, 0), (habit.last, -1, len(side.words) - 1)):
         if on[number, head] > ROUTINE and len(apart) and apart[end] == at:
             size = float(on[number, head])
@@ -128,7 +127,7 @@ def habit_of(record: Record) -> Habit | None:
     blank = Habit(distance, first, last, spread)
     for i in own:
         layer = record.layers[i]
-        apart = apart_words(record, layer)
+        apart = record.apart(i)
         place = np.cumsum(~apart)
         sums, squares = np.zeros((layer.heads, bins)), np.zeros((layer.heads, bins))
         counts = np.zeros(bins)
@@ -152,14 +151,15 @@ def habit_of(record: Record) -> Habit | None:
 
 def _readers(record: Record) -> np.ndarray:
     """Words, special tokens apart, that every self-attention layer reads from."""
-    own = [layer for layer in record.layers if layer.query_side == layer.key_side]
-    if not own or len({layer.query_side for layer in own}) > 1:
+    own = [i for i, layer in enumerate(record.layers) if layer.query_side == layer.key_side]
+    sides = {record.layers[index].query_side for index in own}
+    if len(sides) != 1:
         return np.zeros(0, np.int64)
-    side = record.sides[own[0].query_side]
+    side = record.sides[sides.pop()]
     is_reader = np.zeros((len(own), len(side.words)), np.bool_)
-    for row, layer in zip(is_reader, own, strict=True):
-        row[side.word_of[layer.query_positions]] = True
-        row[apart_words(record, layer)] = False
+    for row, index in zip(is_reader, own, strict=True):
+        row[side.word_of[record.layers[index].query_positions]] = True
+        row[record.apart(index)] = False
     return np.flatnonzero(is_reader.all(axis=0))
 
 
@@ -179,6 +179,6 @@ def habit_row(
     unknown = np.full((layer.heads, len(side.words)), np.nan)
     if habit is None or not has_habit(record, index, habit):
         return unknown
-    usual = habit.expected(layer.number, apart_words(record, layer), word)
+    usual = habit.expected(layer.number, record.apart(index), word)
     expected: Float[np.ndarray, "heads words"] = usual[: layer.heads]
     return expected
