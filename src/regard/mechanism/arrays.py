@@ -297,7 +297,7 @@ def arrays_of(**given: Any) -> Arrays:
             raise InputError(
                 f"{name} is {type(array).__name__}: expected a NumPy array or a torch tensor."
             )
-        if isinstance(array, np.ma.MaskedArray):
+        if is_masked(array):
             raise InputError(
                 f"{name} is a masked array, whose mask would be ignored: pass mask= instead."
             )
@@ -346,6 +346,12 @@ def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
         raise InputError(f"{name} requires gradients: pass {name}.detach().")
     if _dtype(array) not in ("bool", _dtype(query), _ACCUMULATES_IN[_dtype(query)]):
         raise InputError(f"query is {_dtype(query)} and {name} is {_dtype(array)}: convert {name}.")
+
+
+def is_masked(array: Any) -> bool:
+    """Whether this is NumPy's masked array; numpy.ma is not imported to find out."""
+    ma = sys.modules.get("numpy.ma")
+    return ma is not None and isinstance(array, ma.MaskedArray)
 
 
 def _library(array: Any) -> str | None:

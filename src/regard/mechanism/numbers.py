@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import InputError
+from regard.mechanism.arrays import is_masked
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -39,7 +40,7 @@ def plain(name: str, values: Any) -> Float[np.ndarray, "..."] | Bool[np.ndarray,
             raise InputError(f"{name} is on {values.device}: pass {name}.cpu().")
         values = values.float() if str(values.dtype) == "torch.bfloat16" else values
         return np.asarray(values.detach())
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         raise InputError(f"{name} is a masked array: pass its data, and mask=Mask(allowed=...).")
     try:
         return np.asarray(values)
