@@ -75,9 +75,12 @@ def test_command_is_installed():
         "models/minilm/model.safetensors",
         "models/minilm/config.json",
         "models/minilm/tokenizer.json",
+        "models/minilm/habit.safetensors",
         "models/minilm/neutral.txt",
         "models/minilm/LICENSE",
         "models/minilm/NOTICE",
+        "cli/examples/pencil.json",
+        "cli/examples/worked.json",
     ],
 )
 def test_data_is_installed(path):
