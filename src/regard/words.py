@@ -172,7 +172,7 @@ def _is_middle(text: str, place: int) -> bool:
     """Whether a mark stands inside a word: an apostrophe in don't, a point in 3.14."""
     if not 0 < place < len(text) - 1:
         return False
-    before, mark, after = text[place - 1 : place + 2]
+    before, mark, after = text[place - 1], text[place], text[place + 1]
     if mark in _APOSTROPHES:
         return _is_letter(before) and _is_letter(after)
     return mark in _MID_NUMBER and before.isdecimal() and after.isdecimal()
