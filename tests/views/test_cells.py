@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.views.cells import clean, clip, isolate, one_line, pad, width
+from regard.views.cells import _OURS, clean, clip, isolate, one_line, pad, width
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
@@ -58,6 +58,15 @@ def test_real_text_is_left_alone_and_measured(text: str, cells: int) -> None:
 @pytest.mark.parametrize(("text", "shown"), HOSTILE.items())
 def test_what_steers_or_hides_is_written_out(text: str, shown: str) -> None:
     assert clean(text) == shown
+
+
+def test_what_is_measured_without_wcwidth_is_measured_as_it_would() -> None:
+    from wcwidth import wcwidth
+
+    latin = [chr(code) for code in range(0xA1, 0x300) if clean(chr(code)) == chr(code)]
+    assert len(latin) > 500
+    for char in (*latin, *_OURS):
+        assert width(char) == wcwidth(char), ascii(char)
 
 
 def test_one_line_folds_white_space_and_cleans_the_rest() -> None:

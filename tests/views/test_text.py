@@ -253,30 +253,3 @@ def test_a_long_text_is_cut_around_the_word() -> None:
     lines = lines_of(scenes.one_row(source=source, place=61))
     assert re.fullmatch("….*w59 \\[it\\] v0 .*…", lines[0])
     assert width(lines[0]) <= 79
-
-
-def test_four_steps_show_each_step_with_its_numbers() -> None:
-    lines = lines_of(scenes.four_steps())
-    assert "   dog  2.00·3.00 + -1.00·2.00 + 1.00·1.00 + 1 more 5.00 = 10.00" in lines
-    assert "2  ÷ √4 = 2.000" in lines
-    assert "3  Softmax: e^(s − 5.00), ÷ their sum 2.000" in lines
-    assert "   dog    10.00      5.00      1.500     .75" in lines
-    assert lines[-1].startswith("   z(it)   1.00 = [")
-
-
-def test_four_steps_say_what_else_was_done_to_the_scores() -> None:
-    scene = scenes.four_steps(
-        scale=0.3,
-        softcap=20.0,
-        sink=0.25,
-        keys=(
-            scenes.key_step("ate", 0.0, 6.0, masked=None, exponential=0.0),
-            scenes.key_step("dog", 0.75, 10.0, masked=4.0),
-        ),
-    )
-    text = text_of(scene)
-    assert "2 × the scale 0.3" in text
-    assert "20·tanh(s ÷ 20), the softcap" in text
-    assert "÷ their sum 2.000, the sink's 0.250 included" in text
-    assert "not seen" in text
-    assert "The weights sum to .75, not 1: the rest goes to this head's sink." in text

@@ -46,7 +46,8 @@ def _title(scene: FourSteps, terminal: Terminal) -> str:
 
 def _products(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal) -> list[str]:
     spelled = keys[:SPELLED]
-    names = [clip(terminal.shown(key.token), 14) for key in spelled]
+    room = min(14, terminal.columns - 41)
+    names = [clip(terminal.shown(key.token), room) for key in spelled]
     label = max((width(name) for name in names), default=0)
     lines = wrapped(
         f"1  q·k: {scene.dim} products, added up; the largest first", terminal.columns, "   "
@@ -55,7 +56,7 @@ def _products(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal) -> 
         terms = list(key.terms)
         while True:
             line = f"   {pad(name, label)}  {_spelled(key, terms, scene.dim)}"
-            if width(line) <= terminal.columns or len(terms) <= 1:
+            if width(line) <= terminal.columns or not terms:
                 break
             terms.pop()
         lines.append(line)
@@ -66,8 +67,10 @@ def _spelled(key: KeyStep, terms: Sequence[object], dim: int) -> str:
     kept = key.terms[: len(terms)]
     parts = [f"{_plain(term.query)}·{_plain(term.key)}" for term in kept]
     rest = key.score - sum(term.product for term in kept)
-    if dim > len(kept):
-        parts.append(f"{dim - len(kept)} more {_plain(rest)}")
+    if not kept:
+        parts.append(f"{dim} products")
+    elif dim > len(kept):
+        parts.append(f"{_plain(rest)} from {dim - len(kept)} more")
     return f"{' + '.join(parts)} = {key.score:.2f}"
 
 
@@ -87,11 +90,12 @@ def _softmax(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal) -> l
     right: list[Align] = ["right"]
     head = ["token", "q·k", "scaled s", *(["masked s"] if changed else []), "e^(s−max)", "weight"]
     rows = [head]
+    label = max(min(14, terminal.columns - 41 - 10 * changed), 4)
     for key in keys:
         masked = "not seen" if key.masked is None else f"{key.masked:.2f}"
         rows.append(
             [
-                clip(terminal.shown(key.token), 14),
+                clip(terminal.shown(key.token), label),
                 f"{key.score:.2f}",
                 f"{key.scaled:.2f}",
                 *([masked] if changed else []),

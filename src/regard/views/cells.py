@@ -6,7 +6,7 @@ characters, escape sequences, bidirectional overrides, invisible characters, lon
 a visible escape such as `\\x1b`. The others expect cleaned text.
 
 Widths follow the wcwidth package: an accent takes no cell of its own, a Chinese character two, a
-family of emoji joined by U+200D two as a whole. It is imported only for text beyond ASCII.
+family of emoji joined by U+200D two as a whole. It is imported only for text beyond Latin letters.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _DRAWN: Final = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u0
 # Blank or zero-width although their category says letter, mark or symbol.
 _BLANK: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 _MARKS_IN_A_ROW: Final = 6  # more than any script stacks; towers of marks draw over other lines
+# One cell each, as everything below the first combining mark; screens are drawn with them, and
+# finding that out from wcwidth would cost each of them its import.
+_OURS: Final = frozenset("█▏▎▍▌▋▊▉√≥≤→≈−–…“”Σᵀ")
 _FIRST_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -62,7 +65,7 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """How many terminal cells a cleaned `text` takes."""
-    if text.isascii():
+    if text.isascii() or all(char < "\u0300" or char in _OURS for char in text):
         return len(text)
     from wcwidth import wcswidth
 
