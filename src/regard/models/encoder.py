@@ -63,7 +63,7 @@ class LayerActivations:
     query, key, value: what its attention was given (scale 1/√dim, no bias).
     output: what its attention gave, a head at a time, before the heads are joined.
     hidden: the layer's own output, after both of its halves.
-    readings: what was asked of its attention, or None.
+    readings: what was asked of its attention, and which backend ran.
     """
 
     layer: int
@@ -72,7 +72,7 @@ class LayerActivations:
     value: Float32[np.ndarray, "*batch heads tokens dim"]
     output: Float32[np.ndarray, "*batch heads tokens dim"]
     hidden: Float32[np.ndarray, "*batch tokens hidden"]
-    readings: Readings | None
+    readings: Readings
 
 
 @dataclass(frozen=True, eq=False)
