@@ -32,10 +32,10 @@ def test_terms_that_do_not_fit_are_summed_up() -> None:
     keys = (scenes.key_step("hippopotamuses", 1.0, 10.0),)
     lines = four_steps(scenes.four_steps(keys=keys), Terminal(columns=50))
     assert "   hippopot…  2.00·3.00 + 4.00 from 3 more = 10.00" in lines
+    assert all(width(line) <= 50 for line in lines)
     keys = (scenes.key_step("hippopotamuses", 1.0, 123456789.0),)
-    lines += four_steps(scenes.four_steps(keys=keys), Terminal(columns=50))
+    lines = four_steps(scenes.four_steps(keys=keys), Terminal(columns=50))
     assert "   hippopot…  4 products = 123456789.00" in lines
-    assert all(width(line) <= 50 for line in lines if "123456789" not in line)
 
 
 def test_a_dot_product_of_few_terms_leaves_nothing_over() -> None:
