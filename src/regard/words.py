@@ -85,14 +85,14 @@ def group_words(
     run: list[int] = []
     for token, is_special in enumerate(special):
         if run and (is_special or not _joins(text, spans, run, token)):
-            words.append(_word(text, pieces, spans, run))
+            words.append(_word(text, pieces, offsets, spans, run))
             run = []
         if is_special:
             words.append(Word(pieces[token], 0, 0, (token,), True))
         else:
             run.append(token)
     if run:
-        words.append(_word(text, pieces, spans, run))
+        words.append(_word(text, pieces, offsets, spans, run))
     return tuple(words)
 
 
@@ -200,12 +200,17 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _word(
-    text: str, pieces: Sequence[str], spans: Sequence[tuple[int, int]], run: Sequence[int]
+    text: str,
+    pieces: Sequence[str],
+    offsets: Sequence[tuple[int, int]],
+    spans: Sequence[tuple[int, int]],
+    run: Sequence[int],
 ) -> Word:
     written = [spans[piece] for piece in run if spans[piece][0] < spans[piece][1]]
-    if not written:
-        place = spans[run[0]][0]
-        return Word("".join(pieces[piece] for piece in run), place, place, tuple(run), False)
+    if not written:  # a space that no word follows, or a piece of no character at all
+        start, stop = offsets[run[0]]
+        label = text[start:stop] or "".join(pieces[piece] for piece in run)
+        return Word(label, start, stop, tuple(run), False)
     start = min(begin for begin, _ in written)
     stop = max(end for _, end in written)
     # A tokenizer that strips accents leaves a combining mark outside of every span.

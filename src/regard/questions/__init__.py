@@ -5,7 +5,15 @@ Answers are frozen dataclasses of plain values; words and layers are indices (`S
 """
 
 from regard.questions.apart import special_mass
-from regard.questions.links import Link, Strongest, Vote, expected, head_links, strongest
+from regard.questions.links import (
+    Link,
+    Strongest,
+    Vote,
+    expected,
+    from_others,
+    head_links,
+    strongest,
+)
 from regard.questions.names import find_head, find_word
 from regard.questions.overview import HeadKind, Overview, head_kinds, overview
 from regard.questions.routines import Routine, habit_of, routine_of, routines
@@ -25,6 +33,7 @@ __all__ = [
     "expected",
     "find_head",
     "find_word",
+    "from_others",
     "habit_of",
     "head_kinds",
     "head_links",

@@ -36,7 +36,10 @@ def apart_mass(record: Record, index: int, row: WordRow) -> Float[np.ndarray, " 
 
 def is_mark(word: Word) -> bool:
     """Whether a word is punctuation or white space alone. Emoji and + are not."""
+    text = word.text
+    if word.start == word.stop:
+        text = text.strip("▁Ġ")  # how vocabularies spell a space that has no character
     return all(
         character.isspace() or unicodedata.category(character).startswith(("P", "C"))
-        for character in word.text
+        for character in text
     )
