@@ -12,24 +12,37 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+# "as" tells type checkers that a name is meant to be used from here.
 if TYPE_CHECKING:
-    from regard.errors import BackendError, InputError, MemoryBudgetError
-    from regard.mechanism.api import attention, readings
-    from regard.mechanism.loop import Panel, panels
-    from regard.mechanism.mask import Mask
-    from regard.mechanism.readings import (
-        Ask,
-        AttentionResult,
-        Readings,
-        memory_budget,
-        set_memory_budget,
+    from regard.errors import (
+        BackendError as BackendError,
+        InputError as InputError,
+        MemoryBudgetError as MemoryBudgetError,
     )
-    from regard.mechanism.steps import Steps, project, steps, steps_from_scores
-    from regard.mechanism.threads import num_threads, set_num_threads
-    from regard.models.capture import capture
-    from regard.models.given import from_qkv, from_weights
-    from regard.record import Layer, Record, Side
-    from regard.storage import load
+    from regard.mechanism.api import attention as attention, readings as readings
+    from regard.mechanism.loop import Panel as Panel, panels as panels
+    from regard.mechanism.mask import Mask as Mask
+    from regard.mechanism.readings import (
+        Ask as Ask,
+        AttentionResult as AttentionResult,
+        Readings as Readings,
+        memory_budget as memory_budget,
+        set_memory_budget as set_memory_budget,
+    )
+    from regard.mechanism.steps import (
+        Steps as Steps,
+        project as project,
+        steps as steps,
+        steps_from_scores as steps_from_scores,
+    )
+    from regard.mechanism.threads import (
+        num_threads as num_threads,
+        set_num_threads as set_num_threads,
+    )
+    from regard.models.capture import capture as capture
+    from regard.models.given import from_qkv as from_qkv, from_weights as from_weights
+    from regard.record import Layer as Layer, Record as Record, Side as Side
+    from regard.storage import load as load
 
 _HOMES: Final = {
     "regard.errors": ("BackendError", "InputError", "MemoryBudgetError"),
