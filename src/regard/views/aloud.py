@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = 12  # rows read aloud; the others are counted
 NAMED: Final = 3  # words named in a sentence; the others are summed
+_REMARK: Final = "Weight is not part:"
 _APART: Final = 0.1  # weight and share this far apart are remarked on
 
 
@@ -42,7 +43,9 @@ def sentences(steps: Steps) -> list[str]:
     said = [row_of_scores(steps, row) for row in rows]
     said += [*asymmetry(steps), *no_cosine(steps), *division(steps)]
     said += [row_of_weights(steps, row) for row in rows]
-    said += [sentence for row in rows for sentence in row_of_z(steps, row)]
+    for row in rows:
+        because = not any(sentence.startswith(_REMARK) for sentence in said)  # explained once
+        said += row_of_z(steps, row, because=because)
     if len(steps.scores) > ROWS:
         said.append(f"So far the first {ROWS} of {len(steps.scores)} rows.")
     return said
@@ -219,7 +222,7 @@ def row_of_weights(steps: Steps, row: int) -> str:
     return f"{me} gives {_parts(weights, seen, name, ' of its weight to ', ' to ')}.{after}"
 
 
-def row_of_z(steps: Steps, row: int) -> list[str]:
+def row_of_z(steps: Steps, row: int, *, because: bool = True) -> list[str]:
     """The result as a weighted sum of value vectors; then, apart, whose part of it is how large."""
     if steps.output is None:
         return []
@@ -237,10 +240,10 @@ def row_of_z(steps: Steps, row: int) -> list[str]:
     added = [f"z({me}) is {'the sum of ' if len(terms) > 1 else ''}{listed(terms)}."]
     if not z.any():
         return [*added, "It is exactly zero, so nobody has a part in it."]
-    return [*added, *_shares(steps, row)]
+    return [*added, *_shares(steps, row, because)]
 
 
-def _shares(steps: Steps, row: int) -> list[str]:
+def _shares(steps: Steps, row: int, because: bool) -> list[str]:
     me, name, seen = _names(steps, row, itself=False)
     share, weights = steps.share()[row], steps.weights[row]
     if len(seen) == 1 or not np.isfinite(share).all():
@@ -249,16 +252,17 @@ def _shares(steps: Steps, row: int) -> list[str]:
     furthest = int(np.abs(share - weights).argmax())
     if abs(share[furthest] - weights[furthest]) < _APART:
         return said
+    remark = (
+        f"{_REMARK} {name(furthest)} has {fraction(weights[furthest])} of the weight and "
+        f"{fraction(share[furthest])} of the result"
+    )
+    if not because:
+        return [*said, f"{remark}."]
     if share[furthest] < 0:
-        why = "measured along the result, points the other way"
+        why = "points the other way"
     else:
-        than = "longer" if share[furthest] > weights[furthest] else "shorter"
-        why = f"measured along the result, is {than} than the result"
-    return [
-        *said,
-        f"Weight is not part: {name(furthest)} has {fraction(weights[furthest])} of the weight and "
-        f"{fraction(share[furthest])} of the result, because its value vector, {why}.",
-    ]
+        why = f"is {'longer' if share[furthest] > weights[furthest] else 'shorter'} than the result"
+    return [*said, f"{remark}: its value vector, measured along the result, {why}."]
 
 
 def _parts(

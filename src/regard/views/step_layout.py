@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 12  # rows and columns shown; what is left out is counted
 LABEL: Final = 12  # cells a word may take
+MOST_COLUMNS: Final = 5  # of V, written out
 INDENT: Final = "   "
 UNSEEN: Final = "·"
 
@@ -64,25 +64,33 @@ def shown_rows(layout: StepLayout) -> range:
     return range(len(layout.queries))
 
 
-def vectors(layout: StepLayout, rows: Float[np.ndarray, "rows dim"]) -> list[str]:
-    """Each row in brackets, aligned, with its middle left out where it is long."""
-    shown = columns_shown(layout, rows.shape[1])
+def vectors(rows: Float[np.ndarray, "rows dim"], shown: Sequence[int]) -> list[str]:
+    """The shown columns of each row in brackets, aligned; … where some are left out."""
     cells = np.array(alike(rows[:, shown]), dtype=object).reshape(len(rows), len(shown))
     widths = [max((len(text) for text in column), default=0) for column in cells.T]
-    gap = next((place for place, (a, b) in enumerate(pairwise(shown)) if b - a > 1), None)
     lines = []
     for row in cells:
-        texts = [text.rjust(cells_wide) for text, cells_wide in zip(row, widths, strict=True)]
-        if gap is not None:
-            texts.insert(gap + 1, "…")
+        texts = [text.rjust(most) for text, most in zip(row, widths, strict=True)]
+        if len(shown) < rows.shape[1]:
+            texts.insert(max(len(shown) - 1, 1), "…")
         lines.append(f"[{' '.join(texts)}]")
     return lines
 
 
-def columns_shown(layout: StepLayout, count: int) -> list[int]:
-    """All columns of V, or the first two and the last."""
-    most = 5 if layout.terminal.columns >= 60 else 3
-    return list(range(count)) if count <= most else [0, 1, count - 1]
+def columns_shown(layout: StepLayout, *arrays: Float[np.ndarray, "rows dim"]) -> list[int]:
+    """All columns of the arrays if few; else the first two and the last, if there is room."""
+    count = arrays[0].shape[1]
+    ends = [0, 1, count - 1]
+    tried = list(range(count)) if count <= MOST_COLUMNS else ends
+    texts = [text for array in arrays for text in alike(array[:, tried])]
+    widest = max((len(text) for text in texts), default=0) + 1
+    room = layout.room - len("z() = ") - len(".904·[]") + 2  # the label's two spaces are not used
+    if len(tried) == count and count * widest <= room + 1:
+        return tried
+    for few in (ends, [0, count - 1], [0]):
+        if len(few) < count and len(few) * widest + 1 <= room:
+            return few
+    return [0]
 
 
 def matrix(
@@ -128,22 +136,30 @@ def _dotted(layout: StepLayout, texts: list[str]) -> list[list[str]]:
 def table(
     layout: StepLayout, cells: list[list[str]], notes: Sequence[str] | None = None
 ) -> list[str]:
-    """Rows under their column words, in as many blocks of columns as the width asks for."""
-    notes = notes or [""] * len(cells)
+    """Rows under their column words, in as many blocks of columns as the width asks for.
+
+    Notes stand behind the last column, or under it all where there is no room.
+    """
+    notes = [clip(note, layout.room) for note in notes or [""] * len(cells)]
     widths = [
-        max(width(name), *(len(row[column]) for row in cells)) if cells else width(name)
+        max([width(name), *(len(row[column]) for row in cells)])
         for column, name in enumerate(layout.keys)
     ]
-    beside = max((width(note) for note in notes), default=0) + 3
+    behind = max((width(note) for note in notes), default=0)
+    blocks = _blocks([*widths, behind + 1], layout.room)
     lines: list[str] = []
-    for columns in _blocks(widths, layout.room - (beside if any(notes) else 0)):
-        names = [pad(layout.keys[column], widths[column], "right") for column in columns]
-        lines.append(INDENT + " " * (layout.label + 2) + "  ".join(names))
-        last = not columns or columns[-1] == len(widths) - 1
+    for columns in blocks:
+        keys = [column for column in columns if column < len(widths)]
+        if keys:
+            names = [pad(layout.keys[column], widths[column], "right") for column in keys]
+            lines.append(INDENT + " " * (layout.label + 2) + "  ".join(names))
+        elif not behind:
+            continue
         for row, texts in enumerate(cells):
-            numbers = "  ".join(texts[column].rjust(widths[column]) for column in columns)
-            note = f"   {notes[row]}" if last and notes[row] else ""
-            lines.append(layout.row(row, numbers + note))
+            parts = [texts[column].rjust(widths[column]) for column in keys]
+            if len(columns) > len(keys) and notes[row]:
+                parts.append(f"{' ' if keys else ''}{notes[row]}")
+            lines.append(layout.row(row, "  ".join(parts)))
     return lines
 
 

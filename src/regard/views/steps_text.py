@@ -51,7 +51,7 @@ def step_screens(steps: Steps, terminal: Terminal = _PLAIN) -> list[list[str]]:
         _softmax(layout),
         _values(layout),
     ]
-    return [screen for screen in screens if screen]
+    return [[*wrapped(first, terminal.columns, INDENT), *rest] for first, *rest in screens]
 
 
 def _several_heads(steps: Steps) -> str:
@@ -106,7 +106,7 @@ def _matmul(layout: StepLayout) -> list[str]:
     steps = layout.steps
     lines = ["1  Q·Kᵀ: how well a query matches each key"]
     if steps.query is None:
-        lines = wrapped("1  Q·Kᵀ, as given: how well a query matches each key", 79)
+        lines = ["1  Q·Kᵀ, as given: how well a query matches each key"]
     lines += _spelled_products(layout)
     lines += matrix(layout, steps.scores, notes=[_best(layout, row) for row in shown_rows(layout)])
     pair = most_asymmetric(steps)
@@ -259,15 +259,14 @@ def _values(layout: StepLayout) -> list[str]:
     if steps.value is None or steps.output is None:
         return layout.said("Step 4, × V, needs the value vectors, which were not given.")
     lines = ["4  × V: each z mixes the rows of V"]
-    values, results = vectors(layout, steps.value), vectors(layout, steps.output)
+    count, shown = steps.value.shape[1], columns_shown(layout, steps.value, steps.output)
+    values, results = vectors(steps.value, shown), vectors(steps.output, shown)
     few = steps.scores.shape[1] <= _SPELLED and len(layout.queries) <= _SPELLED
     spelled = list(shown_rows(layout)) if few else list(shown_rows(layout))[:1]
     for row in spelled:
         lines += _sum_of_values(layout, row, values, results[row])
     if not few:
         lines += [_z(layout, row) + results[row] for row in shown_rows(layout)[1:]]
-    count = steps.value.shape[1]
-    shown = columns_shown(layout, count)
     if len(shown) < count:
         lines += layout.said(f"… stands for {count - len(shown)} of the {count} columns of V.")
     lines += layout.said("Part of z that comes from each word, w·(v·z) ÷ |z|². Weight is not part:")
@@ -291,7 +290,7 @@ def _sum_of_values(layout: StepLayout, row: int, values: list[str], result: str)
         seen = seen[np.argsort(-steps.weights[row, seen], kind="stable")]
     terms = [f"{fraction(steps.weights[row, key])}·{values[key]}" for key in seen[:_SPELLED]]
     if len(seen) > _SPELLED:
-        terms.append(f"{len(seen) - _SPELLED} more with smaller weights")
+        terms.append(f"{len(seen) - _SPELLED} more terms")
     if not terms:
         return [f"{label}{result}"]
     lines = [label + terms[0]]
