@@ -105,14 +105,24 @@ def label_words(labels: Sequence[str], special: Sequence[bool]) -> tuple[Word, .
 
 
 def word_names(words: Sequence[Word]) -> tuple[str, ...]:
-    """A name for each word: 'it', or 'it#1' and 'it#2' where a text has it twice."""
+    """A name for each word, no two alike: 'it', or 'it#1' and 'it#2' where a text has it twice."""
     counts = Counter(word.text for word in words)
+    marks = {text: _mark(text, counts) for text, times in counts.items() if times > 1}
     seen: Counter[str] = Counter()
     names = []
     for word in words:
         seen[word.text] += 1
-        names.append(word.text if counts[word.text] == 1 else f"{word.text}#{seen[word.text]}")
+        mark = marks.get(word.text)
+        names.append(word.text if mark is None else f"{word.text}{mark}{seen[word.text]}")
     return tuple(names)
+
+
+def _mark(text: str, counts: Counter[str]) -> str:
+    """What stands before the number: '#', or more of them where a label looks like such a name."""
+    mark = "#"
+    while any(f"{text}{mark}{number + 1}" in counts for number in range(counts[text])):
+        mark += "#"
+    return mark
 
 
 def _span(text: str, token: int, offset: tuple[int, int]) -> tuple[int, int]:
