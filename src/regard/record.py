@@ -383,13 +383,18 @@ class Record:
 
     def __repr__(self) -> str:
         sides = ", ".join(
-            f"{side.name}: {len(side.tokens)} tokens, {len(side.words)} words"
+            f"{side.name}: {many(len(side.tokens), 'token')}, {many(len(side.words), 'word')}"
             for side in self.sides
         )
         heads = sorted({layer.heads for layer in self.layers})
         of = f" of {self.provenance['model']}" if "model" in self.provenance else ""
-        each = f" × {' or '.join(map(str, heads))} heads" if heads else ""
-        return f"Record({sides}; {len(self.layers)} layers{each}{of})"
+        each = f" × {' or '.join(many(count, 'head') for count in heads)}" if heads else ""
+        return f"Record({sides}; {many(len(self.layers), 'layer')}{each}{of})"
+
+
+def many(count: int, what: str) -> str:
+    """'1 layer', '2 layers'."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...], kind: str, where: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.record import Layer, Record, Side, WordRow
+from regard.record import Layer, Record, Side, WordRow, many
 from regard.sources import token_rows
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def find_layer(record: Record, layer: int) -> Layer:
         raise InputError(f"layer is {layer!r}: expected an index into record.layers.")
     if not 0 <= layer < len(record.layers):
         raise InputError(
-            f"layer is {layer} and the record has {len(record.layers)} layers: expected an index "
-            f"into record.layers, 0 to {len(record.layers) - 1}."
+            f"layer is {layer} and the record has {many(len(record.layers), 'layer')}: expected "
+            f"an index into record.layers, 0 to {len(record.layers) - 1}."
         )
     return record.layers[layer]
 
@@ -153,7 +153,8 @@ def _shares(
     if value.dtype.itemsize < 4:
         value = value.astype(np.float32)
     heads, readers, keys = weights.shape
-    grouped = weights.reshape(value.shape[0], -1, keys)  # heads of one key head, one after another
+    kv_heads = len(value)  # the heads of one key head follow one another
+    grouped = weights.reshape(kv_heads, heads // max(kv_heads, 1) * readers, keys)
     with np.errstate(all="ignore"):
         if np.isfinite(value).all():
             result = grouped @ value

@@ -98,12 +98,13 @@ def _top_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
     weights = np.zeros((layer.heads, len(rows), len(layer.key_positions)), weight.dtype)
     head, row, _ = np.nonzero(found)
     weights[head, row, index[found]] = weight[found]
-    # a row that sees fewer keys than k, or has no more than k, is known whole
+    # a row that sees fewer keys than k, or no more than k, is known whole
     few = ~found.all(axis=-1) & ~np.isnan(weight).any(axis=-1)
     exact = (few | (index.shape[-1] >= weights.shape[-1])).all(axis=0)
     if layer.call is None:
         return TokenRows(weights, (weights > 0).any(axis=0) | ~exact[:, None], exact)
-    return TokenRows(weights, _visible(layer, rows), exact)
+    visible = _visible(layer, rows)
+    return TokenRows(weights, visible, exact | (visible.sum(axis=1) <= index.shape[-1]))
 
 
 def _visible(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Bool[np.ndarray, "rows keys"]:
