@@ -59,7 +59,8 @@ class Commands(click.Group):
 
 def _sentence(error: click.ClickException) -> str:
     """Click's message, and where help is to be had if the usage was wrong."""
-    said = error.format_message().rstrip(".") + "."
+    said = error.format_message()
+    said += "" if said.endswith((".", "?", "!")) else "."
     context = getattr(error, "ctx", None)
     return f"{said} See {context.command_path} --help." if context is not None else said
 
@@ -80,7 +81,13 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
         context.exit()
 
 
-@click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    name="regard",
+    cls=Commands,
+    help=_HELP,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -89,5 +96,8 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
     callback=_print_version,
     help="Print the version.",
 )
-def main() -> None:
-    """The `regard` command."""
+@click.pass_context
+def main(context: click.Context) -> None:
+    """The `regard` command; by itself it shows its help."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

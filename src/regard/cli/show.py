@@ -26,10 +26,10 @@ TEXT is a sentence; or the name of a saved record, ending in .regard; or - for s
 What stands out in a sentence:
   regard show "A dog ate the food because it was hungry"
 \b
-What "it" reads, over all heads; then in one head; then the sums behind it:
+What "it" reads: over all heads, then the sums behind one of them:
   regard show "A dog ate the food because it was hungry" --word it
-  regard show "A dog ate the food because it was hungry" --word it --head L5H11
-  regard show "A dog ate the food because it was hungry" --word it --head L5H11 --steps
+  regard show "A dog ate the food because it was hungry" \\
+    --word it --head L5H11 --steps
 \b
 Is it meaning, or only position? Change one word and see which heads turn:
   regard show "A dog ate the food because it was hungry" --word it \\
@@ -149,6 +149,8 @@ def _captured(text: str, model: str | None) -> Record:
 
 
 def _read(file: str) -> str:
+    if file.endswith(SAVED):
+        raise click.UsageError(f"--file reads a text: for a saved record, regard show {file}.")
     try:
         with Path(file).open("rb") as source:
             return _decoded(source.read(MOST_BYTES), f"File {file}")
@@ -172,6 +174,7 @@ def _scene(
     model: str | None,
 ) -> Scene:
     from regard.questions import find_head, find_word
+    from regard.questions.turns import counterpart
     from regard.views.staging import Stage
 
     stage = Stage(record, _habit(record))
@@ -181,7 +184,11 @@ def _scene(
     place = find_word(side, word)
     if versus is not None:
         other = _captured(versus, model)
-        return stage.versus(other, place, find_word(other.sides[0], word))
+        try:
+            other_place = counterpart(side, place, other.sides[0])
+        except InputError as error:
+            raise InputError(f"--versus: {error}") from error
+        return stage.versus(other, place, other_place)
     if head is None:
         return stage.one_word(place)
     if steps:
