@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 import regard
@@ -92,3 +94,15 @@ def dense(layer: Layer) -> tuple[np.ndarray, np.ndarray]:
         sinks=call.sinks,
     )
     return steps.weights, layer.value.repeat(layer.heads // layer.value.shape[0], axis=0)
+
+
+def top_only(*words: str, mask: regard.Mask | None = None, top: int = 2) -> tuple[Record, Record]:
+    """A record with everything kept, and the same with nothing but its largest weights."""
+    full = record_of(*words, mask=mask)
+    layer = full.layers[0]
+    ask = regard.Ask(top=top, share=True)
+    readings = regard.readings(
+        layer.query, layer.key, layer.value, ask=ask, mask=layer.call.mask, scale=layer.call.scale
+    )
+    bare = dataclasses.replace(layer, readings=readings, ask=ask, query=None, key=None, value=None)
+    return full, Record(full.sides, (bare,), {})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import regard
-from records import dense, given_record, layer_of, record_of, side_of
+from records import dense, given_record, layer_of, record_of, side_of, top_only
 from regard.errors import InputError
 from regard.mechanism.readings import Readings
 from regard.record import Call, Record, Side
@@ -98,20 +98,8 @@ def test_kept_rows_come_before_recomputation():
     np.testing.assert_allclose(changed.row(0, 1, 4), record.row(0, 1, 4))
 
 
-def top_record(mask=None, top=2, share=True, words=WORDS):
-    """The same layer with nothing kept but its largest weights."""
-    full = record_of(*words, mask=mask)
-    layer = full.layers[0]
-    ask = regard.Ask(top=top, share=share)
-    readings = regard.readings(
-        layer.query, layer.key, layer.value, ask=ask, mask=layer.call.mask, scale=layer.call.scale
-    )
-    bare = dataclasses.replace(layer, readings=readings, ask=ask, query=None, key=None, value=None)
-    return full, Record(full.sides, (bare,), {})
-
-
 def test_top_k_gives_lower_bounds():
-    full, bare = top_record()
+    full, bare = top_only(*WORDS)
     exact, bound = full.weights(0, 2), bare.weights(0, 2)
     assert not bound.exact
     assert (bound.weights <= exact.weights + 1e-6).all()
@@ -126,7 +114,7 @@ def test_top_k_gives_lower_bounds():
 
 
 def test_top_k_that_covers_the_row_is_exact():
-    full, bare = top_record(mask=regard.Mask(causal=True), top=4)
+    full, bare = top_only(*WORDS, mask=regard.Mask(causal=True), top=4)
     assert bare.weights(0, 2).exact  # its last piece sees four keys
     assert not bare.weights(0, 4).exact
     np.testing.assert_allclose(bare.weights(0, 2).weights, full.weights(0, 2).weights, atol=1e-6)
