@@ -58,6 +58,7 @@ def one_thread_blas() -> Iterator[None]:
     global _inside, _limit
     with _lock:
         if _inside == 0:
+            _take_control()
             _limit = _blas().limit(limits=1)
         _inside += 1
     try:
@@ -66,8 +67,22 @@ def one_thread_blas() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
+                _take_control()
                 _limit.restore_original_limits()
                 _limit = None
+                _take_control()
+
+
+def _take_control() -> None:
+    """Let this thread set the limit, and after it any other.
+
+    From 3.7 on, threadpoolctl heeds only the first thread that ever set OpenBLAS's limit: a call
+    from another thread would run without one, and a call that outlives its neighbour would leave
+    the process with one thread. The count above is what keeps calls from fighting over it.
+    """
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 def run_all(work: Callable[[Any], None], tasks: Sequence[Any], threads: int) -> None:
