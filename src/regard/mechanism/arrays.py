@@ -350,8 +350,8 @@ def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
 
 def is_masked(array: Any) -> bool:
     """Whether this is NumPy's masked array; numpy.ma is not imported to find out."""
-    ma = sys.modules.get("numpy.ma")
-    return ma is not None and isinstance(array, ma.MaskedArray)
+    # another thread may be importing it just now; then no array can be one of its own yet
+    return isinstance(array, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def _library(array: Any) -> str | None:

@@ -124,12 +124,15 @@ class Reader:
         index = arrays.where(index >= 0, index + weighed.sight.start, -1)
         self._put("top_index", at, places, arrays.like(index, self.filled["top_index"]))
         self._put("top_weight", at, places, weight)
-        if self.ask.share:
+        if self.ask.share and self.call.sizes.keys:
             value = self.call.values[at[0], self.call.sizes.kv_head(at[1])]
             taken = value[index.clip(0)]  # (rows, k, value_dim)
             along = (taken * result[:, None, :]).sum(2)
             share = weight * along / (result * result).sum(1)[:, None]  # 0 / 0 is NaN
-            self._put("top_share", at, places, arrays.where(index >= 0, share, 0.0))
+            share = arrays.where(index >= 0, share, 0.0)
+            if weighed.spoiled is not None:
+                share[weighed.spoiled] = np.nan
+            self._put("top_share", at, places, share)
 
     def _read_rows(self, at: tuple[int, int], places: Any, weighed: Weighed) -> None:
         row = self.row_at[places]

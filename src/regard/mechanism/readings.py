@@ -180,7 +180,7 @@ class Readings:
     top_index, top_weight: `(..., asked, k)`, largest first, lower key first on ties; -1 and 0
         where fewer keys are visible; -1 and NaN in a row that a NaN has reached.
     top_share: `(..., asked, k)`: those keys' part of the result; over all keys it sums to 1, it
-        can be negative, and it is NaN where the result is exactly 0.
+        can be negative, and it is NaN where the result is exactly 0 or not a number.
     entropy (nats), lse, max_score: `(..., asked)`.
     received, eligible: `(..., keys)`: summed weight, and how many of the rows may see the key.
     rows: `(..., rows, keys)`. columns: `(..., asked, columns)`.
