@@ -1,0 +1,92 @@
+"""attention() and readings() on every case, in every dtype, against a dense exact computation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from accuracy import check_output, check_result, dense_of, four_axes
+from cases import BACKENDS, CASES, DTYPES, give
+
+from regard import Ask, BackendError, attention, readings, steps
+
+
+def everything(queries: int, keys: int, top: int = 5) -> Ask:
+    """Every reading that shapes allow."""
+    return Ask(
+        top=top,
+        share=True,
+        entropy=True,
+        lse=True,
+        max_score=True,
+        received=True,
+        rows=range(0, queries, 9),
+        columns=range(0, keys, 7),
+        groups=(np.arange(keys) % 5 - 1, 6),
+        thumbnail=6,
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_output_and_every_reading(case, dtype, backend):
+    given = give(case, dtype)
+    ask = everything(case.query[-2], case.key[-2])
+    output, read = attention(*given.arrays, **given.options, ask=ask, backend=backend)
+    assert read.backend == backend
+    check_result(output, read, given, ask)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_readings_without_the_output_are_the_same(case, backend):
+    given = give(case, "numpy float32")
+    ask = everything(case.query[-2], case.key[-2])
+    _, beside = attention(*given.arrays, **given.options, ask=ask, backend=backend)
+    alone = readings(*given.arrays, **given.options, ask=ask, backend=backend)
+    for name, numbers in vars(beside).items():
+        if isinstance(numbers, np.ndarray):
+            np.testing.assert_array_equal(getattr(alone, name), numbers, err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_output_agrees_with_steps(case):
+    given = give(case, "numpy float32")
+    spelled = steps(*given.exact, **given.exact_options)
+    exact, _, _ = dense_of(given)
+    two = (four_axes(spelled.weights, exact), exact.weights), (spelled.output, exact.output)
+    for theirs, dense in two:  # the two oracles agree, so it does not matter which one is asked
+        np.testing.assert_allclose(theirs.reshape(dense.shape), dense, rtol=1e-11, atol=1e-13)
+    check_output(attention(*given.arrays, **given.options).output, given, exact)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_named_backend_runs_and_says_so(backend):
+    q = np.ones((3, 4), np.float32)
+    assert attention(q, q, q, backend=backend).readings.backend == backend
+    assert attention(q, q, q).readings.backend in BACKENDS
+
+
+def test_a_named_backend_never_falls_back():
+    q = np.ones((3, 4))
+    with pytest.raises(BackendError, match="backend 'native'"):
+        attention(q, q, q, backend="native")
+
+
+def test_inputs_are_left_as_they_were():
+    given = give(next(case for case in CASES if case.name == "everything at once"), "numpy float32")
+    before = [array.copy() for array in given.arrays]
+    attention(*given.arrays, **given.options, ask=everything(63, 100))
+    for array, copy in zip(given.arrays, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_each_result_has_memory_of_its_own(dtype):
+    given = give(CASES[3], dtype)
+    first = attention(*given.arrays, ask=Ask(lse=True, rows=[0]))
+    lse, rows = first.readings.lse, first.readings.rows
+    before = [lse + 0, rows + 0]
+    attention(*(array * 2 for array in given.arrays), ask=Ask(lse=True, rows=[0]))
+    assert bool((lse == before[0]).all())
+    assert bool((rows == before[1]).all())
