@@ -89,7 +89,7 @@ def _checked_keep(keep: Iterable[str]) -> frozenset[str]:
 
 
 def _special_group(special: Bool[np.ndarray, " tokens"]) -> tuple[Any, int]:
-    return np.where(special, 0, -1).astype(np.int32), 1
+    return np.where(special, 0, -1), 1
 
 
 def _layer(seen: LayerActivations, ask: Ask, kept: frozenset[str]) -> Layer:
