@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from regard import InputError, Mask, steps, steps_from_scores
 from regard.views.aloud import (
@@ -86,6 +85,9 @@ def test_a_longer_key_scores_higher_at_a_smaller_cosine():
     ]
     alike = steps([[1, 0]], [[1, 0], [0.5, 0.1]], [[1], [1]], words=(["q"], ["a", "b"]))
     assert "See" not in no_cosine(alike)[0]
+    # scores -1 and -2 at cosines -1 and -.4: here the key that scores higher is the shorter one
+    below = steps([[1, 0]], [[-1, 0], [-2, 4]], [[1], [1]], words=(["q"], ["a", "b"]))
+    assert "See" not in no_cosine(below)[0]
     assert "See" not in no_cosine(EXAMPLE)[0]  # no Q and K to look at
 
 

@@ -78,9 +78,14 @@ def jacobian_size(
     rest = others.sum(-1, keepdims=True) + sink_weight[..., None]
     one_minus = np.where(largest, rest, 1 - weights)
     squares = weights**2
-    other_squares = np.where(
-        largest, (others**2).sum(-1, keepdims=True), squares.sum(-1, keepdims=True) - squares
-    )
-    columns = (weights * slope) ** 2 * (one_minus**2 + other_squares)
-    size: Float[np.ndarray, " *leading"] = np.sqrt(columns.sum(axis=-1))
+    of_the_others = np.sqrt(squares.sum(-1, keepdims=True) - squares)
+    of_the_others = np.where(largest, _norm(others)[..., None], of_the_others)
+    return _norm(weights * slope * np.hypot(one_minus, of_the_others))
+
+
+def _norm(numbers: Float[np.ndarray, "*leading n"]) -> Float[np.ndarray, " *leading"]:
+    """√Σx² along the last axis; divided by the largest first, so that no square underflows."""
+    largest = np.abs(numbers).max(axis=-1, keepdims=True)
+    relative = numbers / np.where(largest == 0, 1, largest)
+    size: Float[np.ndarray, " *leading"] = largest[..., 0] * np.sqrt((relative**2).sum(axis=-1))
     return size
