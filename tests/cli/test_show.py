@@ -262,9 +262,15 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     done = in_process(b"a \xff dog")
     assert done.returncode == 2
     assert done.stdout == b""
-    assert done.stderr == (
-        b"regard: The text is not UTF-8. Convert it, or write its characters plainly.\n"
-    )
+    assert done.stderr == b"regard: 'a \\udcff dog' is not UTF-8 at byte 2: convert it.\n"
+    assert "holds half a character" in refused("a \ud800 dog")
+
+
+def test_a_locale_without_utf_8_still_takes_utf_8_words() -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = in_process("a 漢 dog", "--word", "漢", **plain)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"a [\\u6f22] dog")
 
 
 def test_a_terminal_that_only_carries_ascii_still_lines_up() -> None:

@@ -106,7 +106,7 @@ def test_four_steps_end_at_the_weights_of_the_record(record: Record, stage: Stag
     word = questions.find_word(record.sides[0], "it")
     scene = stage.four_steps(5, 11, word)
     weights = record.row(5, 11, word)
-    assert [key.token for key in scene.keys] == list(record.sides[0].tokens)
+    assert [key.token for key in scene.keys] == list(record.sides[0].names)
     assert [key.weight for key in scene.keys] == pytest.approx(list(weights), abs=1e-5)
     assert scene.dim == 32
     for key in scene.keys:
@@ -116,6 +116,12 @@ def test_four_steps_end_at_the_weights_of_the_record(record: Record, stage: Stag
         sizes = [abs(term.product) for term in key.terms]
         assert sizes == sorted(sizes, reverse=True)
     assert sum(key.share or 0 for key in scene.keys) == pytest.approx(1)
+
+
+def test_tokens_in_the_arithmetic_are_told_apart() -> None:
+    stage = Stage(capture("the dog saw the tokenization"), None)
+    tokens = [key.token for key in stage.four_steps(0, 0, 1).keys]
+    assert tokens[1:-1] == ["the#1", "dog", "saw", "the#2", "token", "##ization"]
 
 
 def test_versus_finds_the_heads_that_turn(record: Record, stage: Stage) -> None:

@@ -141,21 +141,29 @@ def test_the_kinds_of_heads_are_counted() -> None:
     ) in text_of(scenes.sentence())
 
 
-def test_a_link_that_every_word_has_is_not_called_this_words_own() -> None:
-    assert (
-        'That is not special to "it": the other words give "dog" .55 there on average.'
-    ) in text_of(scenes.one_word())
-    assert ('That is "it"\'s own: the other words give "dog" .05 there on average.') in text_of(
-        scenes.one_word(others=0.05)
-    )
+def test_a_link_that_every_word_has_is_said_not_to_be_special() -> None:
+    said = 'That is not special to "it": the other words give "dog" .55 there on average.'
+    assert said in text_of(scenes.one_word())
+    text = text_of(scenes.one_word(others=0.05))
+    assert "not special" not in text
+    assert 'The other words give "dog" .05 there on average.' in text
 
 
 def test_words_that_the_model_does_not_know_are_named() -> None:
     source = replace(scenes.source(), unknown=("dog", "ate"))
-    said = "Not in this model's vocabulary, all one to it: dog, ate."
+    said = "Not in this model's vocabulary, all read as the same [UNK]: dog, ate."
     assert said in text_of(scenes.one_word(source=source))
     many = replace(scenes.source(), unknown=("a", "b", "c", "d", "e"))
-    assert "all one to it: a, b, c and 2 more." in text_of(scenes.sentence(source=many))
+    assert "all read as the same [UNK]: a, b, c and 2 more." in text_of(
+        scenes.sentence(source=many)
+    )
+
+
+def test_a_word_alone_is_said_to_be_alone() -> None:
+    text = text_of(scenes.one_word(votes=(), links=(), leads=None, others=None))
+    assert 'There is no other word for "it" to read.' in text
+    assert "beyond habit" not in text
+    assert "--versus" not in text
 
 
 def test_a_word_of_several_pieces_says_what_its_weights_are() -> None:
@@ -214,7 +222,7 @@ def test_a_small_head_is_a_matrix_and_a_wide_one_a_list() -> None:
 def test_a_head_says_what_it_does_here_and_by_habit() -> None:
     routine = Routine("the word before", True, ("L0H2",))
     text = text_of(scenes.one_head(head="L0H2", routine=routine, kind="before"))
-    assert "L0H2 reads the word before here. By habit it always reads the word before" in text
+    assert "L0H2 reads the word before here. By habit L0H2 always reads the word before" in text
     text = text_of(scenes.one_head(kind="special"))
     assert "L5H11 gives most of its weight to [CLS] or [SEP] here." in text
 
@@ -226,11 +234,11 @@ def test_versus_leads_with_what_turns_and_what_stays() -> None:
     text = text_of(scenes.versus())
     assert (
         '2 heads turn from "dog" to "A", 1 the other way; 2 of these by .05 or more in both texts. '
-        '1 of 72 stay on "dog", clearest L5H11 (.60 → .51).'
+        '1 of 72 stays on "dog", clearest L5H11 (.60 → .51).'
     ) in text
     assert '"dog" in A, "A" in B head A: dog A B: dog A L3H1 .53 .05 .10 .25' in text
     none = text_of(scenes.versus(there=(), back=()))
-    assert 'No head turns from "dog" to "A", none the other way. 1 of 72 stay' in none
+    assert 'No head turns from "dog" to "A", none the other way. 1 of 72 stays' in none
     alien = text_of(scenes.versus(first=None, second=None, there=(), back=(), stays=()))
     assert "No two words that both texts have can be compared." in alien
 

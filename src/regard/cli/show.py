@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -77,7 +78,8 @@ def show(
     if len(texts) > 1:
         given = f"{texts[0]!r}, {texts[1]!r}" + ", ..." * (len(texts) > 2)
         raise click.UsageError(f"TEXT is {given}: put the whole text in quotation marks.")
-    text = texts[0] if texts else None
+    text = _argument(texts[0] if texts else None)
+    word, versus = _argument(word), _argument(versus)
     _check_usage(text, word, head, steps, versus, file, save)
     command = ["regard", "show"]
     command += ["--file", file] if file is not None else [text or ""]
@@ -138,11 +140,21 @@ def _record(text: str | None, file: str | None, model: str | None) -> Record:
     return _captured(text, model)
 
 
+def _argument(given: str | None) -> str | None:
+    """An argument as it was typed: in a locale that is not UTF-8, Python leaves its bytes be."""
+    if given is None or given.isascii():
+        return given
+    try:
+        return os.fsencode(given).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{given!r} is not UTF-8 at byte {error.start}: convert it.") from error
+    except UnicodeEncodeError as error:  # a lone surrogate of its own, which no system passes on
+        raise InputError(f"{given!r} holds half a character at {error.start}.") from error
+
+
 def _captured(text: str, model: str | None) -> Record:
     if not text.strip():
         raise InputError("The text is empty: give at least one word.")
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InputError("The text is not UTF-8. Convert it, or write its characters plainly.")
     from regard.models.capture import capture
 
     return capture(text, model)

@@ -147,7 +147,7 @@ def _sum_of_values(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal
 
 
 def _vector(numbers: Sequence[float], elided: str) -> str:
-    return "[" + " ".join(f"{value:6.2f}" for value in numbers) + elided + "]"
+    return "[" + " ".join(f"{_plain(value):>6}" for value in numbers) + elided + "]"
 
 
 def _plain(value: float) -> str:

@@ -81,7 +81,9 @@ def heading(source: Source, place: int | None, terminal: Terminal) -> list[str]:
     note = []
     if unknown:
         more = f" and {len(source.unknown) - 3} more" if len(source.unknown) > 3 else ""
-        note = wrapped(f"Not in this model's vocabulary, all one to it: {unknown}{more}.", room)
+        note = wrapped(
+            f"Not in this model's vocabulary, all read as the same [UNK]: {unknown}{more}.", room
+        )
     model = f"{terminal.line(source.model)}, {_heads(source)}"
     taken = width(passage(source, place, replace(terminal, colour=False), room))
     if taken + 3 + width(model) <= room:

@@ -172,7 +172,7 @@ class Stage:
             sink=sink,
             largest=float(steps.shift[query]),
             row_sum=float(steps.row_sums[query]),
-            keys=_key_steps([side.tokens[place] for place in seen.key_positions], steps, query),
+            keys=_key_steps([_token(side, place) for place in seen.key_positions], steps, query),
             output=() if steps.output is None else _first(steps.output[query]),
         )
 
@@ -266,6 +266,12 @@ def number(value: Any) -> float | None:
     """A plain number; None for NaN, which stands for "there is none"."""
     plain = float(value)
     return None if np.isnan(plain) else plain
+
+
+def _token(side: Side, token: int) -> str:
+    """A token by the name of its word if it is all of it, numbered where it repeats."""
+    word = int(side.word_of[token])
+    return side.names[word] if len(side.words[word].tokens) == 1 else side.tokens[token]
 
 
 def _key_steps(tokens: list[str], steps: Steps, query: int) -> tuple[KeyStep, ...]:

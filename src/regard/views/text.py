@@ -108,7 +108,7 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
     if scene.links:
         lines += _ranking("Strongest beyond habit", source, terminal)
         lines += link_table(scene.links, source, terminal, reader=False)
-    else:
+    elif scene.votes:
         lines += wrapped(f"No head reads another word from {word} beyond habit.", terminal.columns)
     lines += _set_aside(scene.routines, terminal)
     lines += _specials(source, scene.special_mass, word, terminal)
@@ -121,9 +121,9 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         command,
         ("Arithmetic:", ("--word", scene.word, "--head", scene.row.head, "--steps")),
     )
-    lines += wrapped(
-        "Is it meaning? Add --versus and the same text with one word changed.", terminal.columns
-    )
+    if scene.links:
+        asked = "Is it meaning? Add --versus and the same text with one word changed."
+        lines += wrapped(asked, terminal.columns)
     return lines
 
 
@@ -222,11 +222,13 @@ def _others(scene: OneWord, terminal: Terminal) -> list[str]:
     if scene.leads is None or scene.others is None:
         return []
     weight = next(cell.weight for cell in scene.row.cells if cell.word == scene.leads)
-    word, leads = named(scene.word, terminal), named(scene.leads, terminal)
-    given = f"the other words give {leads} {number(scene.others)} there on average"
+    leads, given = named(scene.leads, terminal), number(scene.others)
     if scene.others * 2 > weight:
-        return wrapped(f"That is not special to {word}: {given}.", terminal.columns)
-    return wrapped(f"That is {word}'s own: {given}.", terminal.columns)
+        word = named(scene.word, terminal)
+        said = f"That is not special to {word}: the other words give {leads} {given} there"
+    else:
+        said = f"The other words give {leads} {given} there"
+    return wrapped(f"{said} on average.", terminal.columns)
 
 
 def _set_aside(routines: Sequence[Routine], terminal: Terminal) -> list[str]:
@@ -251,13 +253,13 @@ def _kinds(scene: Sentence, terminal: Terminal) -> list[str]:
 
 def _character(scene: OneHead) -> str:
     """What a head does in this text and by habit."""
-    said = f"{scene.head} {_does(scene.kind, 1, scene.source)} here." if scene.kind else ""
-    if scene.kind == "mixed":
-        said = ""
+    said = ""
+    if scene.kind is not None and scene.kind != "mixed":
+        said = f"{scene.head} {_does(scene.kind, 1, scene.source)} here. "
     if scene.routine is None:
-        return said
+        return said.strip()
     how = "always" if scene.routine.always else "mostly"
-    return f"{said} By habit it {how} reads {scene.routine.reads}, whatever the words.".strip()
+    return f"{said}By habit {scene.head} {how} reads {scene.routine.reads}, whatever the words."
 
 
 def _does(kind: str, heads: int, source: Source) -> str:
@@ -320,7 +322,8 @@ def _turning(scene: Versus, terminal: Terminal) -> str:
     if best is None:
         return f"{said}. None stays on {first}."
     kept = f"{number(best.first_in_a)} → {number(best.first_in_b)}"
-    return f"{said}. {stays} of {scene.heads} stay on {first}, clearest {best.head} ({kept})."
+    stay = "stays" if stays == 1 else "stay"
+    return f"{said}. {stays} of {scene.heads} {stay} on {first}, clearest {best.head} ({kept})."
 
 
 def _lead(turn: Turn) -> float:
