@@ -84,7 +84,7 @@ def columns_shown(layout: StepLayout, *arrays: Float[np.ndarray, "rows dim"]) ->
     tried = list(range(count)) if count <= MOST_COLUMNS else ends
     texts = [text for array in arrays for text in alike(array[:, tried])]
     widest = max((len(text) for text in texts), default=0) + 1
-    room = layout.room - len("z() = ") - len(".904·[]") + 2  # the label's two spaces are not used
+    room = layout.room - len("z() = ") - len("1.000·[]") + 2  # the label's two spaces are not used
     if len(tried) == count and count * widest <= room + 1:
         return tried
     for few in (ends, [0, count - 1], [0]):
