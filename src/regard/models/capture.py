@@ -75,7 +75,7 @@ def _encoder(model: Any) -> tuple[Encoder, str | None]:
     )
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model is {type(model).__name__}: {accepted}")
-    if not Path(model).is_dir():
+    if not os.fspath(model) or not Path(model).is_dir():
         raise InputError(f"model is {os.fspath(model)!r}, which is no directory here: {accepted}")
     return load_encoder(model), None
 

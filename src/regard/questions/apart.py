@@ -19,19 +19,40 @@ if TYPE_CHECKING:
 def special_mass(record: Record, word: int) -> float:
     """The part of a word's weight that goes to words apart, averaged over all heads.
 
-    0 to 1; NaN if no layer reads the word. A lower bound where only the top keys are known.
+    0 to 1; NaN for a record without layers. A lower bound where only the top keys are known and
+    no group of keys was read that holds just the words apart.
     """
     masses = [
-        apart_mass(record, index, record.weights(index, word))
+        apart_mass(record, index, word, record.weights(index, word))
         for index in range(len(record.layers))
     ]
     return float(np.concatenate(masses).mean()) if masses else float("nan")
 
 
-def apart_mass(record: Record, index: int, row: WordRow) -> Float[np.ndarray, " heads"]:
-    """The weight of one row that goes to words apart, for each head."""
+def apart_mass(record: Record, index: int, word: int, row: WordRow) -> Float[np.ndarray, " heads"]:
+    """The weight of one row, that of `word`, that goes to words apart, for each head."""
     mass: Float[np.ndarray, " heads"] = row.weights[:, record.apart(index)].sum(axis=1)
-    return mass
+    return mass if row.exact else np.maximum(mass, _group_mass(record, index, word))
+
+
+def _group_mass(record: Record, index: int, word: int) -> Float[np.ndarray, " heads"]:
+    """The same mass from a group of keys that was read in the pass; 0 where none is just these."""
+    layer = record.layers[index]
+    readings, nothing = layer.readings, np.zeros(layer.heads)
+    if layer.ask is None or layer.ask.groups is None or readings.group_mass is None:
+        return nothing
+    owner = record.sides[layer.key_side].word_of[layer.key_positions]
+    apart = record.apart(index)[owner]
+    labels, count = np.asarray(layer.ask.groups[0]), layer.ask.groups[1]
+    pieces = record.sides[layer.query_side].words[word].tokens
+    asked = np.isin(layer.query_positions[readings.queries], pieces)
+    if asked.sum() != np.isin(layer.query_positions, pieces).sum():
+        return nothing
+    for group in range(count):
+        if np.array_equal(labels == group, apart):
+            mass: Float[np.ndarray, " heads"] = readings.group_mass[:, asked, group].mean(axis=1)
+            return mass
+    return nothing
 
 
 def is_mark(word: Word) -> bool:

@@ -94,7 +94,7 @@ def strongest(record: Record, word: int, habit: Habit | None = None) -> Stronges
         row = record.weights(index, word)
         rank = Ranking(record, index, habit)
         exact &= row.exact
-        masses.append(apart_mass(record, index, row))
+        masses.append(apart_mass(record, index, word, row))
         votes.update(rank.tops(word, row))
         for link in rank.links(word, row):
             if link.word not in best or link.lift > best[link.word].lift:
