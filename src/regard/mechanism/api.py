@@ -51,9 +51,11 @@ def attention(
 
     Source: Vaswani et al. 2017, section 3.2.1; computed a panel of rows at a time.
     """
+    if value is None:
+        raise InputError("value is None: expected the values; regard.readings needs none.")
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
     _choose(backend)
-    return loop.attend(call, _flat(ask or Ask(), call))
+    return loop.attend(call, _flat(Ask() if ask is None else ask, call))
 
 
 def readings(

@@ -285,14 +285,13 @@ class TorchArrays:
 
 
 def arrays_of(**given: Any) -> Arrays:
-    """The dialect of the arrays of a call, by name; None stands for an array not given.
+    """The dialect of the arrays of a call, by name.
 
     Raises InputError for what is no array, for mixed libraries, devices or dtypes, for integers,
-    and for tensors that require gradients. The first array decides.
+    and for tensors that require gradients or hold no numbers. The first array decides.
     """
-    present = {name: array for name, array in given.items() if array is not None}
-    first, model = next(iter(present.items()))
-    for name, array in present.items():
+    first, model = next(iter(given.items()))
+    for name, array in given.items():
         if _library(array) is None:
             raise InputError(
                 f"{name} is {type(array).__name__}: expected a NumPy array or a torch tensor."
@@ -326,6 +325,8 @@ def arrays_of(**given: Any) -> Arrays:
             "Convert it; nothing is cast for you."
         )
     if _library(model) == "torch":
+        if model.is_meta:
+            raise InputError(f"{first} is on meta, which holds no numbers: give it some.")
         return TorchArrays(_ACCUMULATES_IN[dtype], model.device)
     return NumpyArrays(_ACCUMULATES_IN[dtype])
 

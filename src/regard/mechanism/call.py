@@ -54,7 +54,10 @@ def check(
     sinks: Any,
 ) -> Call:
     """Check the arguments of a call, as `attention` describes them. Raises InputError."""
-    arrays = arrays_of(query=query, key=key, value=value)
+    given = {"query": query, "key": key, "value": value}
+    arrays = arrays_of(
+        **{name: array for name, array in given.items() if name != "value" or array is not None}
+    )
     sizes = measure(query, key, value)
     mask = as_mask(mask)
     for name in ("allowed", "bias"):

@@ -72,7 +72,9 @@ def checked_softcap(softcap: Any) -> float | None:
     if softcap is None:
         return None
     if not _is_number(softcap) or not math.isfinite(softcap) or softcap <= 0:
-        raise InputError(f"softcap is {softcap!r}: expected a number above 0, or None for no cap.")
+        raise InputError(
+            f"softcap is {softcap!r}: expected a finite number above 0, or None for none."
+        )
     return float(softcap)
 
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from regard.mechanism.sight import Rows
 
 
-_STRIP_NUMBERS: Final = 2**16
-"""Scores in a strip: 256 KiB of float32, half of a usual second-level cache."""
-
 _NO_SHIFT_BELOW: Final = 60.0
 """Scores within this of 0 need no shift: e^60 times 10^11 keys still fits float32, and e^-60 is
 far from its smallest number. Saves two passes over the panel."""
@@ -96,21 +93,25 @@ def weigh(
     scores = _masked_scores(call, batch, head, rows, query, sight, scratch)
     sink = None if call.sinks is None else float(call.sinks[head])
     count = query.shape[0]
-    shift, largest, moment = arrays.zeros(count, 1), None, None
+    shift: Any = 0.0
+    largest = moment = None
     tame = _highest(call, batch, head, query, sink) <= _NO_SHIFT_BELOW
-    if tame and not want_moment:
-        largest = arrays.row_max(scores) if want_largest else None
-        exponentials = arrays.exp(scores, out=scores)
+    if want_largest or want_moment or not tame:
+        largest = arrays.row_max(scores)
+    if want_moment or not tame:
+        shift = _shift(arrays, sight, largest, sink)
+        scores -= shift
+    if want_moment:
+        exponentials = arrays.exp(scores, out=scratch.block("powers", count, sight.width))
+        moment = _moment(arrays, exponentials, scores)
     else:
-        largest = arrays.empty(count, 1)
-        moment = arrays.empty(count, 1) if want_moment else None
-        exponentials = _exponentials(arrays, scores, sight, sink, scratch, shift, largest, moment)
+        exponentials = arrays.exp(scores, out=scores)
     # a product with ones sums a row three times as fast as a sum, to the same few roundings
     total = arrays.matmul(
         exponentials, arrays.full(1.0, sight.width, 1), out=arrays.empty(count, 1)
     )
     if sink is not None:
-        total += arrays.exp(sink - shift, out=None)
+        total += arrays.exp(arrays.full(sink, count, 1) - shift, out=None)
     lse = shift + arrays.log(total)
     nan = arrays.is_nan(total)
     spoiled = nan[:, 0] if bool(nan.any()) else None
@@ -121,47 +122,16 @@ def weigh(
     return Weighed(sight, exponentials, lse, total, largest, moment, spoiled)
 
 
-def _exponentials(
-    arrays: Arrays,
-    scores: Float[Any, "rows keys"],
-    sight: Sight,
-    sink: float | None,
-    scratch: Scratch,
-    shift: Float[Any, "rows 1"],
-    largest: Float[Any, "rows 1"],
-    moment: Float[Any, "rows 1"] | None,
-) -> Float[Any, "rows keys"]:
-    """e^(score - shift) in place of the scores; fills `shift`, `largest` and `moment`.
-
-    A strip of rows at a time, so that the passes over it find it in the second-level cache.
-    """
-    strip = max(1, _STRIP_NUMBERS // max(sight.width, 1))
-    for first in range(0, scores.shape[0], strip):
-        rows = slice(first, first + strip)
-        cells = scores[rows]
-        largest[rows] = arrays.row_max(cells)
-        shift[rows] = _shift(arrays, sight, rows, largest[rows], sink)
-        cells -= shift[rows]
-        if moment is None:
-            arrays.exp(cells, out=cells)
-            continue
-        block = scratch.block("strip", *cells.shape)
-        powers = arrays.exp(cells, out=block)
-        moment[rows] = _moment(arrays, powers, cells)[:, None]
-        cells[:] = powers
-    return scores
-
-
 def _moment(
     arrays: Arrays, powers: Float[Any, "rows keys"], shifted: Float[Any, "rows keys"]
-) -> Float[Any, " rows"]:
+) -> Float[Any, "rows 1"]:
     """Sum of power x shifted, where a power of 0 counts as 0, though shifted is -inf there."""
     moment = arrays.row_dot(powers, shifted)
     odd = arrays.is_nan(moment)
     if bool(odd.any()):
         some = powers[odd]
         moment[odd] = arrays.row_dot(some, arrays.where(some == 0, 0.0, shifted[odd]))
-    return moment
+    return moment[:, None]
 
 
 def _masked_scores(
@@ -201,7 +171,7 @@ def _highest(
 
 
 def _shift(
-    arrays: Arrays, sight: Sight, rows: slice, largest: Float[Any, "rows 1"], sink: float | None
+    arrays: Arrays, sight: Sight, largest: Float[Any, "rows 1"], sink: float | None
 ) -> Float[Any, "rows 1"]:
     """What to subtract from each row: its largest score, or the sink; 0 where nothing is seen."""
     shift = largest if sink is None else arrays.maximum(largest, sink)
@@ -209,7 +179,7 @@ def _shift(
     if not bool(lowest.any()):
         return shift
     # -inf - -inf is NaN: right for a row whose every score is -inf, wrong for one that sees none
-    hidden = count_hidden(sight, arrays, rows, largest.shape[0])
+    hidden = count_hidden(sight, arrays, largest.shape[0])
     return arrays.where(lowest & (hidden == sight.width)[:, None], 0.0, shift)
 
 

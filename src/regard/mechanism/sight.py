@@ -104,12 +104,12 @@ class Eyes:
         return cells
 
 
-def count_hidden(sight: Sight, arrays: Arrays, rows: slice, count: int) -> Int32[Any, " rows"]:
-    """How many of the keys in range each of some rows (`count` of them) may not see."""
-    hidden = arrays.counts(count)
+def count_hidden(sight: Sight, arrays: Arrays, rows: int) -> Int32[Any, " rows"]:
+    """How many of the keys in range each row may not see."""
+    count = arrays.counts(rows)
     for _, _, cells in sight.hidden:
-        hidden += arrays.like(cells[rows].sum(1), hidden)
-    return hidden
+        count += arrays.like(cells.sum(1), count)
+    return count
 
 
 def _indices(rows: Rows) -> Int64[np.ndarray, " rows"]:
