@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+
 from dense import Dense, attend, chosen, mixed, picked, readings, share, top_index
 
 ACCUMULATED: Final = {
@@ -25,9 +26,7 @@ ULPS: Final = 4
 """What a different order of summation may change beside the plain computation's own error."""
 
 
-def error_allowed(
-    exact: np.ndarray, plain: np.ndarray, size: np.ndarray, eps: float
-) -> np.ndarray:
+def error_allowed(exact: np.ndarray, plain: np.ndarray, size: np.ndarray, eps: float) -> np.ndarray:
     """The norm that each row's error may have; rows are the last axis.
 
     Twice the error of the same formula computed plainly in the same dtype, plus a few ulp of
@@ -130,7 +129,7 @@ def dense_of(given: Any) -> tuple[Dense, Dense, float]:
 
 
 def sizes_of(exact: Dense, ask: Any, queries: np.ndarray) -> dict[str, np.ndarray]:
-    """For every reading, the size of what is added up; a score's error is a weight's relative one."""
+    """For every reading, the size of what is added up: a score's error is relative in a weight."""
     spread = replace(exact, weights=exact.weights * exact.reach[..., None])
     sizes = readings(spread, replace(ask, top=0, share=False))
     reach, weights = exact.reach[:, :, queries], exact.weights[:, :, queries]
@@ -146,14 +145,15 @@ def sizes_of(exact: Dense, ask: Any, queries: np.ndarray) -> dict[str, np.ndarra
         if ask.share:
             z = np.linalg.norm(exact.output[:, :, queries].astype(np.float64), axis=-1)[..., None]
             v = np.linalg.norm(exact.value.astype(np.float64), axis=-1)[:, :, None]
-            sizes["share"] = reach[..., None] * weights * v / z * (1 + (weights * v).sum(-1)[..., None] / z)
+            cancelled = 1 + (weights * v).sum(-1)[..., None] / z
+            sizes["share"] = reach[..., None] * weights * v / z * cancelled
     return sizes
 
 
 def check_top(
     index: np.ndarray, exact: Dense, plain: Dense, queries: np.ndarray, eps: float
 ) -> None:
-    """Assert that `index` names the largest weights, in order wherever their gap is beyond error."""
+    """Assert that `index` names the largest weights, in order where their gap is beyond error."""
     weights, seen = exact.weights[:, :, queries], exact.seen[:, :, queries]
     if weights.shape[-1] == 0:
         assert (index == -1).all()
@@ -201,6 +201,6 @@ def plainly(dtype: str) -> dict[str, Any]:
 def to_bfloat16(array: np.ndarray) -> np.ndarray:
     """float32 numbers rounded, ties to even, to the 8 bits of precision of bfloat16."""
     array = np.asarray(array, np.float32)
-    bits = array.view(np.uint32)
-    kept = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return np.where(np.isfinite(array), kept.view(np.float32), array)
+    bits = array.view(np.uint32).astype(np.uint64)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return np.where(np.isfinite(array), bits.astype(np.uint32).view(np.float32), array)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from accuracy import check_output, check_result, dense_of, four_axes
 from cases import BACKENDS, CASES, DTYPES, give
-
 from regard import Ask, BackendError, attention, readings, steps
 
 

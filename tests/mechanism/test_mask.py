@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from accuracy import check_result
-from cases import documents, given_of
-from dense import seen_by
 
+from accuracy import check_result
+from cases import as_float64, documents, given_of
+from dense import seen_by
 from regard import Ask, Mask, attention, readings
 from regard.mechanism import arrays
 from regard.mechanism.mask import UNLIMITED
@@ -34,7 +34,7 @@ def check(mask, numbers=None, sinks=None, dtype="numpy float32", ask=READ):
 
 
 def seen_through(mask, queries=QUERIES, keys=KEYS, batch=BATCH, heads=HEADS):
-    """(batch, heads, queries, keys), found out: with V the unit matrix, the output is the weights."""
+    """(batch, heads, queries, keys), found out: with V the unit matrix, weights are the output."""
     q = np.zeros((batch, heads, queries, 1))
     value = np.broadcast_to(np.eye(keys), (batch, heads, keys, keys))
     return attention(q, np.zeros((batch, heads, keys, 1)), value, mask=mask).output > 0
@@ -253,17 +253,17 @@ UNSEEING = {
 def test_what_is_not_seen_never_reaches_a_row(name, dtype, odd):
     mask, numbers = UNSEEING[name], drawn()
     seen = seen_by(mask, BATCH, HEADS, QUERIES, KEYS)
-    given, before, read_before = check(mask, numbers, dtype=dtype)
+    _, _, read_before = check(mask, numbers, dtype=dtype)
     spoiled = [array.copy() for array in numbers]
     spoiled[1][1, 0, 12] = spoiled[2][1, 0, 12] = odd  # one key of two query heads, in K and V
     spoiled[2][0, 1, 7, 3] = odd
-    given, after, read = check(mask, spoiled, dtype=dtype)
+    _, after, read = check(mask, spoiled, dtype=dtype)
     touched = np.zeros(seen.shape[:3], bool)
     touched[1, :2] |= seen[1, :2, :, 12]
     touched[0, 2:] |= seen[0, 2:, :, 7]
     assert 0 < touched.sum() < touched.size or name == "lengths"
     free = ~touched
-    assert np.isfinite(np.asarray(after.double() if hasattr(after, "double") else after)[free]).all()
+    assert np.isfinite(as_float64(after)[free]).all()
     for name_ in ("entropy", "lse", "max_score"):
         here, there = (np.asarray(getattr(r, name_))[free] for r in (read, read_before))
         np.testing.assert_array_equal(here, there)
@@ -274,7 +274,7 @@ def test_an_odd_query_stays_in_its_row(odd):
     numbers = drawn()
     _, before, read_before = check(Mask(causal=True, offset=4), numbers)
     numbers[0][1, 2, 8, 0] = odd
-    given, after, read = check(Mask(causal=True, offset=4), numbers)
+    _, after, read = check(Mask(causal=True, offset=4), numbers)
     others = np.ones((BATCH, HEADS, QUERIES), bool)
     others[1, 2, 8] = False
     np.testing.assert_array_equal(after[others], before[others])

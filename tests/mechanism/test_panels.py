@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from accuracy import EPS, check_close, dense_of
 from cases import CASES, give
-
 from regard import InputError, Mask, Panel, panels
 
 SOME = [case for case in CASES if case.query[-2] > 0]

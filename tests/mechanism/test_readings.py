@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+
 from accuracy import READINGS, check_result
 from cases import CASES, give, given_of
 from dense import chosen
-
 from regard import Ask, Mask, attention, readings
 
 GROUPED = next(case for case in CASES if case.name == "four axes, grouped heads, narrow keys")
@@ -101,8 +101,6 @@ def test_readings_by_leading_axes():
         assert read.thumbnail.shape == (*leading, 3, 3)
 
 
-
-
 def test_top_is_in_order_and_ties_go_to_the_lower_key():
     read = rows_of([[1, 3, 3, 0, 3], [2, 2, 2, 2, 2], [0, 1, 2, 3, 4]], top=4)
     assert read.top_index.tolist() == [[1, 2, 4, 0], [0, 1, 2, 3], [4, 3, 2, 1]]
@@ -147,8 +145,6 @@ def test_top_of_a_window_counts_keys_from_the_first():
     assert read.top_index[0].tolist() == [0, -1]
 
 
-
-
 @pytest.mark.parametrize("dtype", ["numpy float32", "numpy float64", "torch float32"])
 @pytest.mark.parametrize("name", ["100 tokens", "100 tokens, causal", "four axes, grouped heads, "
                                   "narrow keys", "sinks", "softcap", "bias with -inf"])  # fmt: skip
@@ -188,8 +184,6 @@ def test_what_a_nan_has_reached_has_no_share():
     assert np.isnan(read.top_share).all()
 
 
-
-
 def test_entropy_in_nats():
     read = rows_of([[0, 0, 0, 0], [0, -1000, -1000, -1000], [0, 0, -1000, -1000]], entropy=True)
     np.testing.assert_allclose(read.entropy, [math.log(4), 0, math.log(2)], atol=1e-15)
@@ -218,8 +212,6 @@ def test_lse_gives_the_weight_back_and_max_score_leaves_sinks_out():
     sums = read.rows.sum(-1)
     assert (sums[0] < 0.9).all()
     np.testing.assert_allclose(sums[1], 1)
-
-
 
 
 def test_received_is_per_query_head_and_eligible_counts_who_may_see():

@@ -29,7 +29,9 @@ def as_before(monkeypatch):
 
 def blas_threads():
     """How many threads each BLAS in the process may use now."""
-    return {lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"}
+    return {
+        lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"
+    }
 
 
 def long_call(**rest):
