@@ -18,7 +18,6 @@ from regard.questions import (
     expected,
     find_head,
     find_word,
-    from_others,
     habit_of,
     head_kinds,
     head_links,
@@ -27,6 +26,7 @@ from regard.questions import (
     special_mass,
     strongest,
     turns,
+    weight_from_others,
 )
 from regard.record import Record, Side
 
@@ -141,6 +141,13 @@ def test_expected_counts_distance_in_words():
     assert np.isnan(expected(record, 0, 0, habit)).all()
 
 
+def test_expected_passes_over_special_tokens():
+    record = record_of("[CLS]", "a", "[SEP]", "b", "[SEP]", heads=1, kv_heads=1)
+    found = expected(record, 0, 3, habit_with(before=0.9))[0]
+    assert found[[0, 1, 3, 4]] == pytest.approx([0.3, 0.9, 0.1, 0.2])
+    assert np.isnan(found[2])  # neither the first special token nor the last
+
+
 def test_expected_far_words_share_a_bin():
     habit = Habit(
         np.arange(5.0).reshape(1, 1, 5), np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 5))
@@ -234,19 +241,28 @@ def test_routine_on_a_special_token():
     assert strongest(record, 1, habit).set_aside == ()
 
 
-def test_from_others_tells_a_head_that_reads_one_word_from_everywhere():
+def test_links_do_not_go_below_habit():
+    record = given_record(rows_of(*[[0.05, 0.15, 0.8]] * 3), "a", "b", "c")
+    assert [link.word for link in strongest(record, 2, habit_with()).links] == [1]
+    below = given_record(rows_of([0.9, 0.05], [0.05, 0.9]), "a", "b")
+    assert overview(below, habit_with()).links == ()
+
+
+def test_weight_from_others_tells_a_head_that_reads_one_word_from_everywhere():
     rows = rows_of([0.2, 0.8, 0], [0.5, 0.4, 0.1], [0.1, 0.6, 0.3])
     record = given_record(rows, "a", "dog", "ran")
     link = strongest(record, 2).links[0]
     assert (link.word, link.weight) == (1, pytest.approx(0.6))
-    assert from_others(record, link) == pytest.approx(0.8)
-    assert from_others(given_record(rows[:, 1:, 1:], "dog", "ran"), link_of(1, 0)) is None
+    assert weight_from_others(record, 0, 0, word=1, reader=2) == pytest.approx(0.8)
+    short = given_record(rows[:, 1:, 1:], "dog", "ran")
+    assert np.isnan(weight_from_others(short, 0, 0, word=0, reader=1))
 
 
-def link_of(reader, word):
-    from regard.questions import Link
-
-    return Link(0, 0, reader, word, word - reader, 0.5, None, None)
+def test_weight_from_others_reads_few_of_many():
+    weights = np.zeros((1, 400, 400), np.float32)
+    weights[:, :, 7] = 0.25
+    record = given_record(weights, *[f"w{i}" for i in range(400)])
+    assert weight_from_others(record, 0, 0, word=7, reader=3) == pytest.approx(0.25)
 
 
 def test_lower_bounds_are_said():
@@ -379,7 +395,8 @@ def test_first_screen(hungry):
 
 def test_dog_is_read_from_everywhere_in_l5h11(hungry):
     link = strongest(hungry, 7, default_habit()).far
-    assert from_others(hungry, link) == pytest.approx(0.54, abs=0.01)
+    others = weight_from_others(hungry, link.layer, link.head, link.word, link.reader)
+    assert others == pytest.approx(0.54, abs=0.01)
 
 
 def test_what_turns(hungry, delicious):

@@ -66,6 +66,12 @@ def test_minimum_top_and_chosen_parts():
     assert top.note == "the 2 largest of each row"
 
 
+def test_minimum_is_the_smallest_weight_in_the_table():
+    record = given_record(np.array([[[0.25, 0.75], [0.125, 0.875]]], np.float32), "a", "b")
+    weights = record.table(minimum=0.25).columns["weight"]
+    assert weights.tolist() == [0.25, 0.75, 0.875]
+
+
 def test_without_special_is_renormalised():
     record = record_of(*WORDS)
     table = record.table(minimum=0, without_special=True)

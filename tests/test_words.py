@@ -111,6 +111,18 @@ def test_piece_without_characters_joins_the_word_after_it():
     ]
 
 
+def test_piece_without_characters_keeps_to_itself_where_no_word_follows_at_once():
+    words = group_words("x  y", ["x", " ", "y"], [(0, 1), (1, 2), (3, 4)], [False] * 3)
+    assert [(word.text, word.tokens) for word in words] == [("x", (0,)), (" ", (1,)), ("y", (2,))]
+
+
+def test_accent_outside_of_every_span_is_part_of_its_word():
+    words = group_words(
+        "cafe\u0301s e\u0301", ["cafe", "s", "e"], [(0, 4), (5, 6), (7, 8)], [False] * 3
+    )
+    assert [word.text for word in words] == ["cafe\u0301s", "e\u0301"]
+
+
 def test_piece_without_characters_at_the_end_is_a_word():
     words = group_words("a", ["a", "▁"], [(0, 1), (1, 1)], [False] * 2)
     assert [(word.text, word.start, word.stop) for word in words] == [("a", 0, 1), ("▁", 1, 1)]

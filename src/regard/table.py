@@ -196,11 +196,8 @@ def _readers(
     layer = record.layers[index]
     side = record.sides[layer.query_side]
     owners = np.unique(side.word_of[layer.query_positions])
-    if without_special:
-        apart = side.special_words.copy()
-        if layer.query_side == layer.key_side:
-            apart |= record.apart(index)
-        owners = owners[~apart[owners]]
+    if without_special:  # a decoder's first token sees itself alone, and so has no rows then
+        owners = owners[~side.special_words[owners]]
     return [int(owner) for owner in owners]
 
 

@@ -10,11 +10,11 @@ from regard.questions.links import (
     Strongest,
     Vote,
     expected,
-    from_others,
     head_links,
     strongest,
 )
 from regard.questions.names import find_head, find_word
+from regard.questions.others import weight_from_others
 from regard.questions.overview import HeadKind, Overview, head_kinds, overview
 from regard.questions.routines import Routine, habit_of, routine_of, routines
 from regard.questions.turns import Turn, Turns, align_words, counterpart, turns
@@ -33,7 +33,6 @@ __all__ = [
     "expected",
     "find_head",
     "find_word",
-    "from_others",
     "habit_of",
     "head_kinds",
     "head_links",
@@ -43,4 +42,5 @@ __all__ = [
     "special_mass",
     "strongest",
     "turns",
+    "weight_from_others",
 ]

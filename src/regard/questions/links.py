@@ -132,24 +132,6 @@ def head_links(
     return tuple(links)
 
 
-def from_others(record: Record, link: Link, *, most: int = 256) -> float | None:
-    """The mean weight that the other words of the text give a link's word in the same head.
-
-    Where it is as large as the link's own weight, the head reads that word from everywhere, and
-    the link says nothing of its reader. Punctuation apart; at most `most` readers, evenly spread.
-    None if no other word may see it.
-    """
-    readers = [one for one in readers_of(record, link.layer) if one not in (link.reader, link.word)]
-    if len(readers) > most:
-        readers = [readers[i] for i in np.linspace(0, len(readers) - 1, most).astype(int)]
-    weights = [
-        row.weights[link.head, link.word]
-        for row in iterate_word_rows(record, link.layer, readers)
-        if row.visible[link.word]
-    ]
-    return float(np.mean(weights)) if weights else None
-
-
 class Ranking:
     """Ranks what words read in one layer of a record, against a habit or None."""
 
