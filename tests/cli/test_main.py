@@ -76,6 +76,10 @@ def test_an_error_repeats_hostile_words_harmlessly() -> None:
     assert "\\x1b[31m" in result.stderr
     assert "\x1b" not in result.stderr
     assert "\u202e" not in result.stderr
+    result = run("show", "go\u202ed \x1b", "--word", "dog")
+    assert result.exit_code == 2
+    assert "go\\u202ed" in result.stderr
+    assert "\u202e" not in result.stderr
 
 
 def test_no_torch_and_nothing_else_heavy_is_imported_for_the_first_screen() -> None:

@@ -104,6 +104,11 @@ def test_versus_leads_with_what_turns_and_what_stays() -> None:
     assert re.search(r"L3H1 +\.53 +\.05 +\.10 +\.25", text)
 
 
+def test_versus_finds_the_same_word_by_its_place() -> None:
+    text = shown("the dog saw the cat", "--word", "the#2", "--versus", "a dog saw the cow")
+    assert text.startswith("A  the dog saw [the] cat\nB  a dog saw [the] cow\n")
+
+
 def test_json_tells_what_is_shown_unrounded() -> None:
     views = {
         "sentence": (HUNGRY,),

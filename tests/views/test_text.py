@@ -195,8 +195,10 @@ def test_a_row_that_does_not_sum_to_1_says_why() -> None:
 
 def test_a_long_row_shows_the_heaviest_and_sums_up_the_rest() -> None:
     words = tuple(f"w{place}" for place in range(40))
-    row = scenes.row(words, tuple([0.61] + [0.01] * 39))
-    text = text_of(scenes.one_row(source=scenes.text_source(*words), row=row, place=1))
+    row = scenes.row(words, (*(0.01,) * 39, 0.61))
+    source = scenes.text_source(*words)
+    text = text_of(scenes.one_row(source=source, row=row, place=1))
+    assert "word weight part of result w39 .61" in text
     assert "and 28 more words, together .28" in text
 
 

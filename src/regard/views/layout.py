@@ -28,7 +28,7 @@ def number(value: float | None, *, bound: bool = False) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     text = f"{value:.2f}"
-    if abs(value) < 0.995:
+    if abs(value) < 1:
         text = text.replace("0.", ".", 1)
     return ("≥" if bound else "") + (".00" if text == "-.00" else text)
 
