@@ -127,8 +127,11 @@ class Reader:
         if self.ask.share and self.call.sizes.keys:
             value = self.call.values[at[0], self.call.sizes.kv_head(at[1])]
             taken = value[index.clip(0)]  # (rows, k, value_dim)
-            along = (taken * result[:, None, :]).sum(2)
-            share = weight * along / (result * result).sum(1)[:, None]  # 0 / 0 is NaN
+            # of length about 1, so that its square does not underflow where a sink takes nearly all
+            size = arrays.row_max(abs(result))
+            unit = result / size
+            along = (taken * unit[:, None, :]).sum(2)
+            share = weight * along / (size * (unit * unit).sum(1)[:, None])  # 0 / 0 is NaN
             share = arrays.where(index >= 0, share, 0.0)
             if weighed.spoiled is not None:
                 share[weighed.spoiled] = np.nan
