@@ -2,7 +2,8 @@
 
 What differs: heads may lie in the last axis (3-D inputs); past keys and values are put in front;
 causal masks and windows are bottom-right, counted from the cached keys; a float mask may hold -inf
-where a bool one says False; a mask shorter than the keys hides the rest.
+where a bool one says False; a mask shorter than the keys hides the rest. `softmax_precision` needs
+nothing: a softmax is never computed in less than float32 here.
 """
 
 from __future__ import annotations

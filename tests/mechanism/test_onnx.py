@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 from mechanism.onnx_adapter import attend
 
 pytest.importorskip("onnx")
