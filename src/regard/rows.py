@@ -135,10 +135,10 @@ def _rows_of_words(
         np.logical_or.reduceat(found.visible, starts, axis=0).astype(np.int64), owner, count
     )
     exact = np.logical_and.reduceat(found.exact, starts)
-    shares = None if layer.value is None else _shares(layer, means)
+    shares = None if layer.value is None else by_word(_shares(layer, means), owner, count)
     for reader, block in enumerate(blocks):
         if exact[reader]:
-            share = None if shares is None else by_word(shares[:, reader], owner, count)
+            share = None if shares is None else shares[:, reader]
         else:
             share = _top_shares(layer, block, owner, count)
         yield WordRow(weights[:, reader], share, bool(exact[reader]), visible[reader] > 0)
