@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from regard.views.cells import width
+from regard.views.layout import NOT_WHY
 from regard.views.scene import Routine, Vote
 from regard.views.terminal import Terminal
-from regard.views.text import NOT_WHY, render
+from regard.views.text import render
 from views import scenes
 
 COMMAND = ("regard", "show", "A dog ate it")
@@ -206,8 +207,11 @@ def test_without_a_habit_nothing_is_said_of_habit() -> None:
     links = (scenes.Link("it", "dog", -2, "L5H11", 0.6, None, None),)
     source = replace(scenes.source(), habit=None)
     text = text_of(scenes.one_word(source=source, links=links, routines=()))
-    assert "habit" not in text
-    assert "Strongest first:" in text
+    assert "beyond habit" not in text
+    assert "Strongest first (this model's habits are not known: heads that only read by" in text
+    assert "word weight head dog .60 L5H11" in text
+    text = text_of(scenes.one_word(links=links))  # a special token that reads has no habits
+    assert "Strongest first: word" in text
 
 
 def test_a_small_head_is_a_matrix_and_a_wide_one_a_list() -> None:
@@ -224,25 +228,9 @@ def test_a_small_head_is_a_matrix_and_a_wide_one_a_list() -> None:
 def test_a_head_says_what_it_does_here_and_by_habit() -> None:
     routine = Routine("the word before", True, ("L0H2",))
     text = text_of(scenes.one_head(head="L0H2", routine=routine, kind="before"))
-    assert "L0H2 reads the word before here. By habit L0H2 always reads the word before" in text
+    assert "L0H2 reads the word before here. By habit it always reads the word before" in text
     text = text_of(scenes.one_head(kind="special"))
     assert "L5H11 gives most of its weight to [CLS] or [SEP] here." in text
-
-
-def test_versus_leads_with_what_turns_and_what_stays() -> None:
-    lines = lines_of(scenes.versus())
-    assert lines[0] == "A  A dog ate [it]"
-    assert lines[1] == "B  A dog saw [it]"
-    text = text_of(scenes.versus())
-    assert (
-        '2 heads turn from "dog" to "A", 1 the other way; 2 of these by .05 or more in both texts. '
-        '1 of 72 stays on "dog", clearest L5H11 (.60 → .51).'
-    ) in text
-    assert '"dog" in A, "A" in B head A: dog A B: dog A L3H1 .53 .05 .10 .25' in text
-    none = text_of(scenes.versus(there=(), back=()))
-    assert 'No head turns from "dog" to "A", none the other way. 1 of 72 stays' in none
-    alien = text_of(scenes.versus(first=None, second=None, there=(), back=(), stays=()))
-    assert "No two words that both texts have can be compared." in alien
 
 
 def test_what_to_type_next_is_whole_and_quoted() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from regard.views.scene import Cell, KeyStep, Link, Row, Source
 
+NOT_WHY: Final = "Weight is where a head looks, not why the model decides."
 BAR_CELLS: Final = 20
 ROWS: Final = 12  # of a ranking, and of a row before the rest of a long text is summed up
 

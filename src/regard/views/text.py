@@ -8,18 +8,18 @@ from regard.views import scene as scenes
 from regard.views.arithmetic import four_steps
 from regard.views.cells import clip, pad, width
 from regard.views.layout import (
+    NOT_WHY,
     heading,
     hints,
     link_table,
     named,
     number,
-    passage,
     percent,
     pieces_note,
     row_table,
-    table,
 )
 from regard.views.terminal import wrapped
+from regard.views.versus import versus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,12 +31,9 @@ if TYPE_CHECKING:
         Routine,
         Sentence,
         Source,
-        Turn,
-        Versus,
     )
     from regard.views.terminal import Terminal
 
-NOT_WHY: Final = "Weight is where a head looks, not why the model decides."
 # By `regard.questions.HeadKind.kind`: what one head does, what several do, with more than half of
 # their weight where nothing else is said.
 KINDS: Final = {
@@ -50,8 +47,6 @@ KINDS: Final = {
     "mixed": ("does none of these", "do none of these"),
 }
 MATRIX_COLUMN: Final = 4  # ".84", "1.00"
-TURNS: Final = 6  # heads of one kind
-CLEAR: Final = 0.05  # a smaller lead of one word over another is not much of a preference
 STRONG: Final = 0.3  # bold in a matrix
 
 
@@ -72,7 +67,7 @@ def render(scene: scenes.Scene, terminal: Terminal, command: Sequence[str]) -> s
     elif isinstance(scene, scenes.OneHead):
         lines = _one_head(scene, terminal, command)
     else:
-        lines = _versus(scene, terminal, command)
+        lines = versus(scene, terminal, command)
     return terminal.finish(lines)
 
 
@@ -80,11 +75,11 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
     source = scene.source
     lines = [*heading(source, None, terminal), ""]
     if scene.links:
-        lines += _ranking("Who reads whom, strongest beyond habit", source, terminal)
+        lines += _ranking("Who reads whom, strongest beyond habit", scene, terminal)
         lines += link_table(scene.links, source, terminal, reader=True)
     else:
         lines.append("No word reads another one here beyond habit.")
-    lines += _set_aside(scene.routines, terminal)
+    lines += _set_aside(scene.routines, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, "the words' weight", terminal)
     lines += _kinds(scene, terminal)
     lines += wrapped(NOT_WHY, terminal.columns)
@@ -106,11 +101,11 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
     lines += pieces_note(scene.row.pieces, terminal)
     lines += ["", *wrapped(_agreement(scene, terminal), terminal.columns)]
     if scene.links:
-        lines += _ranking("Strongest beyond habit", source, terminal)
+        lines += _ranking("Strongest beyond habit", scene, terminal)
         lines += link_table(scene.links, source, terminal, reader=False)
     elif scene.votes:
         lines += wrapped(f"No head reads another word from {word} beyond habit.", terminal.columns)
-    lines += _set_aside(scene.routines, terminal)
+    lines += _set_aside(scene.routines, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, word, terminal)
     lines += ["", *wrapped(f"{scene.row.head} ({scene.why})", terminal.columns)]
     lines += row_table(scene.row, terminal)
@@ -171,35 +166,15 @@ def _one_head(scene: OneHead, terminal: Terminal, command: Sequence[str]) -> lis
     return lines
 
 
-def _versus(scene: Versus, terminal: Terminal, command: Sequence[str]) -> list[str]:
-    room = terminal.columns - 3
-    lines = [
-        "A  " + passage(scene.source, scene.place, terminal, room),
-        "B  " + passage(scene.other, scene.other_place, terminal, room),
-        "",
-        *wrapped(_turning(scene, terminal), terminal.columns),
-    ]
-    if scene.first is not None and scene.second is not None:
-        names = scene.first, scene.second
-        for title, turns in (
-            ("{0} in A, {1} in B", scene.there),
-            ("{1} in A, {0} in B", scene.back),
-            ("{0} in both", scene.stays),
-        ):
-            words = [named(word, terminal) for word in names]
-            lines += _turns(title.format(*words), turns, names, terminal)
-    lines += ["", *wrapped(NOT_WHY, terminal.columns)]
-    turned = scene.there or scene.stays
-    if turned:
-        ask = ("--word", scene.word, "--head", turned[0].head)
-        lines += hints(terminal, command, ("In A alone:", ask))
-    return lines
-
-
-def _ranking(title: str, source: Source, terminal: Terminal) -> list[str]:
-    if source.habit is None:
-        return wrapped(title.replace("beyond habit", "first") + ":", terminal.columns)
-    over = " over this text" if source.habit == "this text" else ""
+def _ranking(title: str, scene: Sentence | OneWord, terminal: Terminal) -> list[str]:
+    """The line above a ranking: what it ranks by."""
+    first = title.replace("beyond habit", "first")
+    if scene.source.habit is None:
+        said = f"{first} (this model's habits are not known: heads that only read by position are"
+        return wrapped(f"{said} among them):", terminal.columns)
+    if all(link.habit is None for link in scene.links):  # special tokens have none as readers
+        return wrapped(f"{first}:", terminal.columns)
+    over = " over this text" if scene.source.habit == "this text" else ""
     said = f"{title} (habit = what that head usually gives a word at this distance{over}):"
     return wrapped(said, terminal.columns)
 
@@ -259,7 +234,8 @@ def _character(scene: OneHead) -> str:
     if scene.routine is None:
         return said.strip()
     how = "always" if scene.routine.always else "mostly"
-    return f"{said}By habit {scene.head} {how} reads {scene.routine.reads}, whatever the words."
+    who = "it" if said else scene.head
+    return f"{said}By habit {who} {how} reads {scene.routine.reads}, whatever the words."
 
 
 def _does(kind: str, heads: int, source: Source) -> str:
@@ -307,45 +283,3 @@ def _matrix(scene: OneHead, terminal: Terminal) -> list[str]:
         ]
         lines.append("  " + " ".join([pad(clip(word, side), side), *strong]))
     return lines
-
-
-def _turning(scene: Versus, terminal: Terminal) -> str:
-    if scene.first is None or scene.second is None:
-        return "No two words that both texts have can be compared."
-    first, second = named(scene.first, terminal), named(scene.second, terminal)
-    there, back, stays = len(scene.there), len(scene.back), len(scene.stays)
-    said = f"{_heads(there)} from {first} to {second}, {back or 'none'} the other way"
-    if there + back:
-        clear = sum(_lead(turn) >= CLEAR for turn in (*scene.there, *scene.back))
-        said += f"; {clear or 'none'} of these by {number(CLEAR)} or more in both texts"
-    best = scene.stays[0] if stays else None
-    if best is None:
-        return f"{said}. None stays on {first}."
-    kept = f"{number(best.first_in_a)} → {number(best.first_in_b)}"
-    stay = "stays" if stays == 1 else "stay"
-    return f"{said}. {stays} of {scene.heads} {stay} on {first}, clearest {best.head} ({kept})."
-
-
-def _lead(turn: Turn) -> float:
-    """The smaller lead of one word over the other, in A and in B: how clear a turn is."""
-    return min(abs(turn.first_in_a - turn.second_in_a), abs(turn.first_in_b - turn.second_in_b))
-
-
-def _heads(count: int) -> str:
-    return "No head turns" if not count else f"{count} head{'s turn' if count > 1 else ' turns'}"
-
-
-def _turns(
-    title: str, turns: Sequence[Turn], names: tuple[str, str], terminal: Terminal
-) -> list[str]:
-    """The clearest heads of one kind, with what they give both words in A and in B."""
-    if not turns:
-        return []
-    first, second = (clip(terminal.shown(name), 12) for name in names)
-    rows = [["head", f"A: {first}", second, f"B: {first}", second]]
-    for turn in turns[:TURNS]:
-        pairs = (turn.first_in_a, turn.second_in_a, turn.first_in_b, turn.second_in_b)
-        rows.append([turn.head, *(number(weight) for weight in pairs)])
-    head, *rest = table(rows, ["left", "right", "right", "right", "right"])
-    more = [f"  and {len(turns) - TURNS} more, less clearly"] if len(turns) > TURNS else []
-    return ["", *wrapped(title, terminal.columns), terminal.style(head, "dim"), *rest, *more]
