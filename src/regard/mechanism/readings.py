@@ -284,7 +284,7 @@ def _indices(name: str, values: Any, count: int, axis: str) -> Int64[np.ndarray,
         wrong = indices.max() if indices.max() >= count else indices.min()
         raise InputError(f"{name} holds {wrong} and there are {count} {axis}.")
     indices = np.where(indices < 0, indices + count, indices)
-    if len(np.unique(indices)) != len(indices):
+    if (np.diff(np.sort(indices)) == 0).any():
         raise InputError(f"{name} names one of the {axis} twice: give each once.")
     return indices
 

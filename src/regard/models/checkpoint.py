@@ -224,11 +224,13 @@ class Rows:
 
     def take(self, indices: Int[np.ndarray, " ..."]) -> Float32[np.ndarray, "... width"]:
         """The rows at `indices`, which must be in range, in float32."""
-        wanted, place = np.unique(indices, return_inverse=True)
-        table = np.empty((wanted.size, self._width), np.float32)
-        for row, index in enumerate(wanted.tolist()):
+        row_of = {index: row for row, index in enumerate(sorted(set(indices.ravel().tolist())))}
+        table = np.empty((len(row_of), self._width), np.float32)
+        for index, row in row_of.items():
             table[row] = self._stored[index : index + 1][0]
-        return table[place.reshape(indices.shape)]
+        return table[[row_of[index] for index in indices.ravel().tolist()]].reshape(
+            *indices.shape, self._width
+        )
 
 
 def _modern(name: str) -> str:
