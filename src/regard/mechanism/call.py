@@ -16,7 +16,7 @@ from regard.mechanism.sight import Eyes
 from regard.mechanism.sizes import Sizes, measure
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class Call:
     """One checked call: arrays with all four axes, and everything that shapes the scores.
 
     key and values are in the accumulating dtype, query in its own (a panel of it is widened when
-    its turn comes). values has no columns when no value was given. finite: whether a head's
-    values all are. longest_key: length of each head's longest key vector, NaN if one holds a NaN.
-    sinks: one number a query head.
+    its turn comes). values has no columns when no value was given. largest_value: the largest
+    size of a head's values, 0 without any. longest_key: length of each head's longest key vector.
+    Either is NaN where there is one. sinks: one number a query head.
     """
 
     arrays: Arrays
@@ -34,7 +34,7 @@ class Call:
     query: Float[Any, "batch heads queries dim"]
     key: Float[Any, "batch kv_heads keys dim"]
     values: Float[Any, "batch kv_heads keys value_dim"]
-    finite: Bool[np.ndarray, "batch kv_heads"]
+    largest_value: Float[np.ndarray, "batch kv_heads"]
     longest_key: Float[np.ndarray, "batch kv_heads"]
     scale: float
     softcap: float | None
@@ -67,7 +67,7 @@ def check(
     values = key[..., :0] if value is None else value
     key, values = (arrays.widen(_four_axes(array)) for array in (key, values))
     with arrays.quiet():
-        finite = [bool(arrays.is_finite(head).all()) for item in values for head in item]
+        largest = [_largest(head) for item in values for head in item]
         longest = [_longest(arrays, head) for item in key for head in item]
     heads = (sizes.batch, sizes.kv_heads)
     return Call(
@@ -76,7 +76,7 @@ def check(
         query=_four_axes(query),
         key=key,
         values=values,
-        finite=np.array(finite, dtype=bool).reshape(heads),
+        largest_value=np.array(largest, dtype=float).reshape(heads),
         longest_key=np.array(longest, dtype=float).reshape(heads),
         scale=checked_scale(scale, sizes.dim),
         softcap=checked_softcap(softcap),
@@ -102,6 +102,10 @@ def _checked_sinks(
 
 def _four_axes(array: Any) -> Any:
     return array.reshape((1,) * (4 - array.ndim) + tuple(array.shape)) if array.ndim < 4 else array
+
+
+def _largest(values: Float[Any, "keys value_dim"]) -> float:
+    return float(abs(values).max()) if 0 not in values.shape else 0.0
 
 
 def _longest(arrays: Arrays, rows: Float[Any, "keys dim"]) -> float:

@@ -160,14 +160,20 @@ def _masked_scores(
 def _highest(
     call: Call, batch: int, head: int, query: Float[Any, "rows dim"], sink: float | None
 ) -> float:
-    """A bound of the scores' size, by Cauchy-Schwarz; infinite or NaN when there is none."""
+    """A bound of the scores' size, by Cauchy-Schwarz; infinite or NaN when there is none.
+
+    Powers are multiplied with values, so the size of those, as a power of e, comes on top.
+    """
     if call.mask.bias is not None:
         return math.inf
     longest = math.sqrt(float(call.arrays.row_dot(query, query).max())) if len(query) else 0.0
     highest = longest * float(call.longest_key[batch, call.sizes.kv_head(head)])
     if call.softcap is not None:
         highest = min(highest, call.softcap)
-    return highest if sink is None else max(highest, abs(sink))
+    if sink is not None:
+        highest = max(highest, abs(sink))
+    size = float(call.largest_value[batch, call.sizes.kv_head(head)])
+    return highest if size == 0 else highest + abs(math.log(size))
 
 
 def _shift(
@@ -200,7 +206,7 @@ def mix(call: Call, batch: int, head: int, weighed: Weighed) -> Float[Any, "rows
     value = call.values[batch, kv_head][sight.start : sight.stop]
     product: Any = value
     wild: Any = ()
-    if sight.hidden and not call.finite[batch, kv_head]:
+    if sight.hidden and not math.isfinite(call.largest_value[batch, kv_head]):
         tame = arrays.is_finite(value).all(1)
         wild = arrays.nonzero(~tame[:, None])[0]
         product = arrays.where(tame[:, None], value, 0.0)
