@@ -90,3 +90,13 @@ def test_each_result_has_memory_of_its_own(dtype):
     attention(*(array * 2 for array in given.arrays), ask=Ask(lse=True, rows=[0]))
     assert bool((lse == before[0]).all())
     assert bool((rows == before[1]).all())
+
+
+@pytest.mark.parametrize("score", [58.0, -58.0, 0.0])
+@pytest.mark.parametrize("size", [1e30, 1e13, 1e-13, 1e-30])
+def test_values_of_any_size(score, size):
+    """Whether or not scores are shifted, e^score times a value must neither over- nor underflow."""
+    q, key = np.ones((3, 1), np.float32), np.full((4, 1), score, np.float32)
+    value = np.full((4, 1), size, np.float32)
+    output, _ = attention(q, key, value, scale=1.0)
+    np.testing.assert_allclose(output, np.full((3, 1), size), rtol=1e-6)
