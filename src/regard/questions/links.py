@@ -219,7 +219,7 @@ def readers_of(record: Record, index: int) -> list[int]:
     """The words that a layer reads from, special tokens and punctuation apart."""
     layer = record.layers[index]
     side = record.sides[layer.query_side]
-    owners = np.unique(side.word_of[layer.query_positions])
+    owners = np.flatnonzero(np.bincount(side.word_of[layer.query_positions]))
     return [int(i) for i in owners if not side.words[i].special and not is_mark(side.words[i])]
 
 
