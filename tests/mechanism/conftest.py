@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.mechanism import arrays
+from regard.mechanism import arrays, tensors
 
 
 @pytest.fixture(autouse=True)
@@ -15,4 +15,4 @@ def poisoned_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.full(float("nan"), *shape)
 
     monkeypatch.setattr(arrays.NumpyArrays, "empty", empty)
-    monkeypatch.setattr(arrays.TorchArrays, "empty", empty)
+    monkeypatch.setattr(tensors.TorchArrays, "empty", empty)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import InputError
-from regard.mechanism.arrays import Arrays, arrays_of, check_companion
+from regard.mechanism.dialect import arrays_of, check_companion
 from regard.mechanism.mask import FlatMask, as_mask
 from regard.mechanism.numbers import checked_scale, checked_softcap
 from regard.mechanism.sight import Eyes
@@ -17,6 +17,8 @@ from regard.mechanism.sizes import Sizes, measure
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+    from regard.mechanism.arrays import Arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +66,11 @@ def check(
         if getattr(mask, name) is not None:
             check_companion(name, getattr(mask, name), arrays, query)
     flat = mask.flatten(sizes)
-    values = key[..., :0] if value is None else value
-    key, values = (arrays.widen(_four_axes(array)) for array in (key, values))
+    flat = replace(flat, allowed=_taken(arrays, flat.allowed), bias=_taken(arrays, flat.bias))
+    few = _checked_sinks(sinks, sizes, arrays, query)
+    query, key = (arrays.take(_four_axes(array)) for array in (query, key))
+    values = key[..., :0] if value is None else arrays.take(_four_axes(value))
+    key, values = arrays.widen(key), arrays.widen(values)
     with arrays.quiet():
         largest = [_largest(head) for item in values for head in item]
         longest = [_longest(arrays, head) for item in key for head in item]
@@ -73,14 +78,14 @@ def check(
     return Call(
         arrays=arrays,
         sizes=sizes,
-        query=_four_axes(query),
+        query=query,
         key=key,
         values=values,
         largest_value=np.array(largest, dtype=float).reshape(heads),
         longest_key=np.array(longest, dtype=float).reshape(heads),
         scale=checked_scale(scale, sizes.dim),
         softcap=checked_softcap(softcap),
-        sinks=_checked_sinks(sinks, sizes, arrays, query),
+        sinks=few,
         mask=flat,
         eyes=Eyes(flat, arrays),
     )
@@ -98,6 +103,10 @@ def _checked_sinks(
             "query head."
         )
     return np.array([float(sink) for sink in sinks])
+
+
+def _taken(arrays: Arrays, array: Any | None) -> Any | None:
+    return None if array is None else arrays.take(array)
 
 
 def _four_axes(array: Any) -> Any:

@@ -53,7 +53,7 @@ def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     )
     reader = _run(call, ask, _cut_all(call, ask), output)
     output = output.reshape((*sizes.leading, sizes.queries, sizes.value_dim))
-    return AttentionResult(output, reader.readings("loop"))
+    return AttentionResult(arrays.give(output), reader.readings("loop"))
 
 
 def read(call: Call, ask: FlatAsk) -> Readings:
@@ -114,7 +114,8 @@ def _panels(call: Call, panel_rows: int) -> Iterator[Panel]:
                     weights = weighed.exponentials
                     weights /= weighed.total
                 keys = slice(weighed.sight.start, weighed.sight.stop)
-                yield Panel(batch, head, start, stop, keys, weights, weighed.lse[:, 0])
+                given = [call.arrays.give(array) for array in (weights, weighed.lse[:, 0])]
+                yield Panel(batch, head, start, stop, keys, *given)
 
 
 def rows_of_panel(keys: int) -> int:
@@ -147,8 +148,7 @@ def _run(call: Call, ask: FlatAsk, cuts: list[Cut], output: Any | None) -> Reade
     ]
     computed = sum(len(_row_numbers(cut.rows)) for cut in cuts)
     small = heads * computed * sizes.keys * (sizes.dim + sizes.value_dim) < _SMALL
-    # torch brings its own threads to every operation
-    threads = 1 if small or call.arrays.name == "torch" else num_threads()
+    threads = 1 if small or call.arrays.threaded else num_threads()
     with one_thread_blas():
         run_all(work, tasks, threads)
     return reader

@@ -152,7 +152,8 @@ def _masked_scores(
         arrays.tanh_(scores)
         scores *= call.softcap
     if call.mask.bias is not None:
-        scores += call.mask.bias[batch, head][rows, sight.start : sight.stop]
+        bias = call.mask.bias[batch, head][rows, sight.start : sight.stop]
+        scores += arrays.widen(bias)
     hide(arrays, scores, sight, -np.inf)
     return scores
 

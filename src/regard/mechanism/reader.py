@@ -100,7 +100,7 @@ class Reader:
             if name == "thumbnail":
                 rows = np.bincount(self.query_block, minlength=ask.thumbnail).clip(1)
                 filled = filled / self.arrays.widen(self.arrays.put(rows))[:, None]
-            done[name] = filled.reshape(sizes.leading + shape)
+            done[name] = self.arrays.give(filled.reshape(sizes.leading + shape))
         return Readings(backend=backend, queries=ask.queries, **done)
 
     def _put(self, name: str, at: tuple[int, int], places: Any, values: Any) -> None:

@@ -100,7 +100,7 @@ class Eyes:
         if mask.allowed is not None:
             cells |= ~mask.allowed[batch, head][rows, first:last]
         if mask.bias is not None:
-            cells |= mask.bias[batch, head][rows, first:last] == -np.inf
+            cells |= self.arrays.widen(mask.bias[batch, head][rows, first:last]) == -np.inf
         return cells
 
 

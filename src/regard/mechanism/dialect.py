@@ -1,0 +1,97 @@
+"""Which dialect the arrays of a call are computed in, and whether they belong together."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.mechanism.arrays import Arrays, NumpyArrays, is_masked
+from regard.mechanism.tensors import CpuTensors, TorchArrays
+
+_ACCUMULATES_IN: Final = {
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float32": "float32",
+    "float64": "float64",
+}
+
+
+def arrays_of(**given: Any) -> Arrays:
+    """The dialect of the arrays of a call, by name.
+
+    Raises InputError for what is no array, for mixed libraries, devices or dtypes, for integers,
+    and for tensors that require gradients or hold no numbers. The first array decides.
+    """
+    first, model = next(iter(given.items()))
+    for name, array in given.items():
+        if _library(array) is None:
+            raise InputError(
+                f"{name} is {type(array).__name__}: expected a NumPy array or a torch tensor."
+            )
+        if is_masked(array):
+            raise InputError(
+                f"{name} is a masked array, whose mask would be ignored: pass mask= instead."
+            )
+        if _library(array) != _library(model):
+            raise InputError(
+                f"{first} is a {_library(model)} array and {name} a {_library(array)} one: "
+                "pass all arrays of one library."
+            )
+        if array.dtype != model.dtype:
+            raise InputError(
+                f"{first} is {_dtype(model)} and {name} is {_dtype(array)}: convert one of them."
+            )
+        if getattr(array, "device", None) != getattr(model, "device", None):
+            raise InputError(
+                f"{first} is on {model.device} and {name} on {array.device}: move one of them."
+            )
+        if getattr(array, "requires_grad", False):
+            raise InputError(
+                f"{name} requires gradients, and nothing here computes them: pass "
+                f"{name}.detach(), or leave training to the model's own attention."
+            )
+    dtype = _dtype(model)
+    if dtype not in _ACCUMULATES_IN:
+        raise InputError(
+            f"{first} has dtype {dtype}: expected float16, bfloat16 (torch), float32 or float64. "
+            "Convert it; nothing is cast for you."
+        )
+    if _library(model) == "torch":
+        if model.is_meta:
+            raise InputError(f"{first} is on meta, which holds no numbers: give it some.")
+        if model.device.type == "cpu":
+            return CpuTensors(_ACCUMULATES_IN[dtype])
+        return TorchArrays(_ACCUMULATES_IN[dtype], model.device)
+    return NumpyArrays(_ACCUMULATES_IN[dtype])
+
+
+def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
+    """Raise InputError unless a mask's array or the sinks belong beside `query`.
+
+    The same library and device; a float array in the query's dtype or the accumulating one.
+    """
+    if _library(array) != arrays.library:
+        raise InputError(
+            f"query is a {arrays.library} array and {name} is {type(array).__name__}: "
+            f"pass {name} as a {arrays.library} array."
+        )
+    if getattr(array, "device", None) != getattr(query, "device", None):
+        raise InputError(f"query is on {query.device} and {name} on {array.device}: move {name}.")
+    if getattr(array, "requires_grad", False):
+        raise InputError(f"{name} requires gradients: pass {name}.detach().")
+    if _dtype(array) not in ("bool", _dtype(query), _ACCUMULATES_IN[_dtype(query)]):
+        raise InputError(f"query is {_dtype(query)} and {name} is {_dtype(array)}: convert {name}.")
+
+
+def _library(array: Any) -> str | None:
+    if isinstance(array, np.ndarray):
+        return "numpy"
+    torch = sys.modules.get("torch")
+    return "torch" if torch is not None and isinstance(array, torch.Tensor) else None
+
+
+def _dtype(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
