@@ -384,3 +384,19 @@ def test_only_the_asked_rows_are_computed(products):
     products.clear()
     readings(x, x, mask=Mask(causal=True), ask=Ask(queries=[0, 7], lse=True))
     assert sum(products) <= 2 * 8 * DIM
+
+
+@pytest.mark.parametrize("dtype", ["numpy float32", "numpy float64", "torch float32"])
+def test_a_sink_of_any_size(dtype):
+    """Far above every score it leaves next to nothing, far below it takes nothing."""
+    check(Mask(), sinks=np.array([200.0, -200.0, 95.0, 60.0]), dtype=dtype)
+
+
+def test_a_row_whose_every_seen_score_is_minus_infinity_is_not_blind():
+    key = np.full((2, 1), -np.inf)
+    output, read = attention(
+        np.ones((1, 1)), key, np.ones((2, 1)), ask=Ask(max_score=True, received=True)
+    )
+    assert np.isnan(output).all()  # 0 / 0: no weight is larger than another, and all are 0
+    assert read.max_score.tolist() == [-np.inf]
+    assert read.eligible.tolist() == [1, 1]
