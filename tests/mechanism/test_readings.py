@@ -271,3 +271,18 @@ def test_readings_print_what_they_hold():
     assert shown == (
         "Readings(backend='loop', queries=(1,), top_index=(1, 1), top_weight=(1, 1), lse=(1,))"
     )
+
+
+def test_entropy_of_a_row_that_a_sink_takes_part_of():
+    """Two keys of weight 1/4 each, and half to the sink, which is no key: 2 (1/4) ln 4."""
+    key = np.zeros((2, 1))
+    read = readings(np.ones((1, 1)), key, sinks=np.array([math.log(2)]), ask=Ask(entropy=True))
+    np.testing.assert_allclose(read.entropy, [math.log(4) / 2])
+
+
+def test_groups_of_a_window_count_keys_from_the_first():
+    x = np.zeros((600, 2))
+    ask = Ask(groups=(np.arange(600) // 100, 6), columns=[598, 0])
+    read = readings(x, x, mask=Mask(window=(0, 0)), ask=ask)
+    assert (read.group_mass == (np.arange(600)[:, None] // 100 == np.arange(6))).all()
+    assert (read.columns == (np.arange(600)[:, None] == [598, 0])).all()
