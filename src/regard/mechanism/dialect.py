@@ -23,7 +23,8 @@ def arrays_of(**given: Any) -> Arrays:
     """The dialect of the arrays of a call, by name.
 
     Raises InputError for what is no array, for mixed libraries, devices or dtypes, for integers,
-    and for tensors that require gradients or hold no numbers. The first array decides.
+    and for tensors that require gradients or are not plain numbers in memory. The first array
+    decides.
     """
     first, model = next(iter(given.items()))
     for name, array in given.items():
@@ -48,6 +49,8 @@ def arrays_of(**given: Any) -> Arrays:
             raise InputError(
                 f"{first} is on {model.device} and {name} on {array.device}: move one of them."
             )
+        if _library(array) == "torch":
+            _check_plain(name, array)
         if getattr(array, "requires_grad", False):
             raise InputError(
                 f"{name} requires gradients, and nothing here computes them: pass "
@@ -60,8 +63,6 @@ def arrays_of(**given: Any) -> Arrays:
             "Convert it; nothing is cast for you."
         )
     if _library(model) == "torch":
-        if model.is_meta:
-            raise InputError(f"{first} is on meta, which holds no numbers: give it some.")
         if model.device.type == "cpu":
             return CpuTensors(_ACCUMULATES_IN[dtype])
         return TorchArrays(_ACCUMULATES_IN[dtype], model.device)
@@ -80,10 +81,44 @@ def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
         )
     if getattr(array, "device", None) != getattr(query, "device", None):
         raise InputError(f"query is on {query.device} and {name} on {array.device}: move {name}.")
+    if arrays.library == "torch":
+        _check_plain(name, array)
     if getattr(array, "requires_grad", False):
         raise InputError(f"{name} requires gradients: pass {name}.detach().")
     if _dtype(array) not in ("bool", _dtype(query), _ACCUMULATES_IN[_dtype(query)]):
         raise InputError(f"query is {_dtype(query)} and {name} is {_dtype(array)}: convert {name}.")
+
+
+def _check_plain(name: str, tensor: Any) -> None:
+    """Raise InputError unless the tensor's numbers lie in memory as its shape says.
+
+    What is refused computes on other numbers than it shows: torch's CausalBias, for one, is a
+    subclass whose own memory was never written.
+    """
+    torch = sys.modules["torch"]
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        raise InputError(
+            f"{name} is a {type(tensor).__name__}, which need not hold the numbers it stands for: "
+            "expected a plain torch.Tensor"
+            + (", or regard.Mask(causal=True, offset=...)." if name in ("allowed", "bias") else ".")
+        )
+    if tensor.is_nested:
+        raise InputError(
+            f"{name} is a nested tensor: expected a padded one (torch.nested.to_padded_tensor); "
+            "regard.Mask(lengths=...) says what is real."
+        )
+    if tensor.layout is not torch.strided:
+        layout = str(tensor.layout).removeprefix("torch.")
+        raise InputError(f"{name} has the layout {layout}: pass {name}.to_dense().")
+    if tensor.is_meta:
+        raise InputError(f"{name} is on meta, which holds no numbers: give it some.")
+    try:
+        tensor.data_ptr()
+    except RuntimeError as error:
+        raise InputError(
+            f"{name} has no memory of its own, as inside torch.vmap: call regard outside of it, "
+            f"on a batch ({error})."
+        ) from None
 
 
 def _library(array: Any) -> str | None:
