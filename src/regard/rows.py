@@ -113,7 +113,10 @@ def by_word(
         order = np.argsort(owner, kind="stable")
         numbers, owner = numbers[..., order], owner[order]
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    sums[..., owner[starts]] = np.add.reduceat(numbers, starts, axis=-1)
+    piece = np.arange(len(owner)) - np.repeat(starts, np.diff(starts, append=len(owner)))
+    for place in range(int(piece.max()) + 1):  # the first pieces of all words, the second ones ...
+        these = np.flatnonzero(piece == place)
+        sums[..., owner[these]] += numbers[..., these]
     return sums
 
 

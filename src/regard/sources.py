@@ -6,6 +6,7 @@ computed them, in linear memory; the top k of each row, which give lower bounds.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from regard.mechanism.readings import Ask
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
+    from regard.mechanism.mask import Mask
     from regard.record import Layer
 
 
@@ -32,6 +34,17 @@ class TokenRows:
     exact: Bool[np.ndarray, " rows"]
 
 
+@dataclass(frozen=True, eq=False)
+class TokenColumns:
+    """Columns of one layer. weights `(heads, rows, columns)`.
+
+    exact: `(rows)`, False where weights beyond the top k, or of a row not read, stand as 0.
+    """
+
+    weights: Float[np.ndarray, "heads rows columns"]
+    exact: Bool[np.ndarray, " rows"]
+
+
 def token_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
     """The weights of these rows of a layer (each once). Raises InputError if none are known."""
     rows = np.asarray(rows, np.int64)
@@ -42,6 +55,92 @@ def token_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
         visible = _visible(layer, rows) if layer.call else (kept > 0).any(axis=0)
         return TokenRows(kept, visible, np.ones(len(rows), np.bool_))
     return _top_rows(layer, rows)
+
+
+def token_columns(layer: Layer, columns: Int64[np.ndarray, " columns"]) -> TokenColumns:
+    """What every row of a layer gives these columns. Raises InputError if nothing is known.
+
+    Where query, key and each row's log-sum-exp were kept this is a product a column; without the
+    log-sum-exp it takes every panel of the layer.
+    """
+    columns = np.asarray(columns, np.int64)
+    readings, rows = layer.readings, len(layer.query_positions)
+    if layer.query is not None and layer.key is not None and layer.call is not None:
+        every = readings.queries is not None and np.array_equal(readings.queries, np.arange(rows))
+        if readings.lse is not None and every:
+            weights = np.stack([_column(layer, int(column)) for column in columns], axis=2)
+        else:
+            weights = _computed_columns(layer, columns)
+        return TokenColumns(weights, np.ones(rows, np.bool_))
+    found = token_rows(layer, np.arange(rows) if readings.queries is None else readings.queries)
+    weights = np.zeros((layer.heads, rows, len(columns)), found.weights.dtype)
+    weights[:, readings.queries] = found.weights[:, :, columns]
+    exact = np.zeros(rows, np.bool_)
+    exact[readings.queries] = found.exact
+    return TokenColumns(weights, exact)
+
+
+def _column(layer: Layer, column: int) -> Float[np.ndarray, "heads rows"]:
+    """One column from its scores and each row's log-sum-exp."""
+    from regard.mechanism.api import readings
+
+    call = layer.call
+    assert call is not None
+    assert layer.key is not None
+    score = readings(
+        layer.query,
+        np.ascontiguousarray(layer.key[:, column : column + 1]),
+        ask=Ask(max_score=True),
+        mask=_of_key(call.mask, column),
+        scale=call.scale,
+        softcap=call.softcap,
+    ).max_score
+    with np.errstate(all="ignore"):
+        weights: Float[np.ndarray, "heads rows"] = np.exp(score - layer.readings.lse)
+    weights[score == -np.inf] = 0
+    return weights
+
+
+def _of_key(mask: Mask, key: int) -> Mask:
+    """What a mask says of one key, as the mask of a call that has just this key."""
+    parts: dict[str, Any] = {}
+    for name in ("allowed", "bias"):
+        array = getattr(mask, name)
+        if array is not None and array.shape[-1] > 1:
+            parts[name] = array[..., key : key + 1]
+    if mask.segments is not None:
+        both = mask.segments if isinstance(mask.segments, tuple) else (mask.segments,) * 2
+        of_queries, of_keys = map(np.asarray, both)
+        parts["segments"] = of_queries, of_keys[..., key : key + 1]
+    if mask.lengths is not None:
+        parts["lengths"] = np.clip(np.asarray(mask.lengths) - key, 0, 1)
+    if mask.causal or mask.window is not None:
+        parts["offset"] = np.asarray(0 if mask.offset is None else mask.offset) - key
+    for name in ("lengths", "offset"):
+        if name in parts and parts[name].ndim == 0:
+            parts[name] = int(parts[name])
+    return dataclasses.replace(mask, **parts)
+
+
+def _computed_columns(
+    layer: Layer, columns: Int64[np.ndarray, " columns"]
+) -> Float[np.ndarray, "heads rows columns"]:
+    from regard.mechanism.api import readings
+
+    call = layer.call
+    assert call is not None
+    read = readings(
+        layer.query,
+        layer.key,
+        ask=Ask(columns=columns),
+        mask=call.mask,
+        scale=call.scale,
+        softcap=call.softcap,
+        sinks=call.sinks,
+    )
+    assert read.columns is not None
+    weights: Float[np.ndarray, "heads rows columns"] = read.columns
+    return weights
 
 
 def _kept_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:

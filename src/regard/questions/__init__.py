@@ -16,6 +16,7 @@ from regard.questions.links import (
 from regard.questions.names import find_head, find_word
 from regard.questions.others import weight_from_others
 from regard.questions.overview import HeadKind, Overview, head_kinds, overview
+from regard.questions.read_by import ReadBy, read_by
 from regard.questions.rollout import rollout
 from regard.questions.routines import Routine, habit_of, routine_of, routines
 from regard.questions.turns import Turn, Turns, align_words, counterpart, turns
@@ -24,6 +25,7 @@ __all__ = [
     "HeadKind",
     "Link",
     "Overview",
+    "ReadBy",
     "Routine",
     "Strongest",
     "Turn",
@@ -38,6 +40,7 @@ __all__ = [
     "head_kinds",
     "head_links",
     "overview",
+    "read_by",
     "rollout",
     "routine_of",
     "routines",

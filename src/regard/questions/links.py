@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FAR: Final = 2
 """Words that are at most this far apart are neighbours: a head may read them for being near."""
 
+_MOST: Final = 256
+"""Links of one word in one layer that are ranked, however long the text."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -96,7 +99,7 @@ def strongest(record: Record, word: int, habit: Habit | None = None) -> Stronges
         exact &= row.exact
         masses.append(apart_mass(record, index, word, row))
         votes.update(rank.tops(word, row))
-        for link in rank.links(word, row):
+        for link in rank.links(word, row, _MOST):
             if link.word not in best or link.lift > best[link.word].lift:
                 best[link.word] = link
     links = ranked(link for link in best.values() if link.lift > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -125,6 +125,7 @@ def habit_of(record: Record) -> Habit | None:
     distance, spread = np.zeros((*shape, bins)), np.zeros((*shape, bins))
     first, last = np.zeros(shape), np.zeros(shape)
     blank = Habit(distance, first, last, spread)
+    record = replace(record, layers=tuple(replace(one, value=None) for one in record.layers))
     for i in own:
         layer = record.layers[i]
         apart = record.apart(i)
@@ -136,8 +137,11 @@ def habit_of(record: Record) -> Habit | None:
             seen = row.visible & ~apart
             at = blank.bins(place - place[reader])[seen]
             counts += np.bincount(at, minlength=bins)
-            for total, power in ((sums, row.weights), (squares, row.weights.astype(float) ** 2)):
-                np.add.at(total.T, at, power[:, seen].T)
+            starts = np.flatnonzero(np.diff(at, prepend=-1))  # words come by distance
+            if len(starts):
+                weights = row.weights[:, seen].astype(float)
+                sums[:, at[starts]] += np.add.reduceat(weights, starts, axis=1)
+                squares[:, at[starts]] += np.add.reduceat(weights**2, starts, axis=1)
             ends[0] += row.weights[:, 0] * apart[0]
             ends[1] += row.weights[:, -1] * apart[-1]
         means = sums / np.maximum(counts, 1)
