@@ -21,7 +21,7 @@ from torch.testing._internal.common_methods_invocations import (
 
 import regard
 from accuracy import READINGS, check_output, check_result, dense_of, dtype_name
-from cases import CASES, Given, as_float64, give
+from cases import CASES, Given, as_float64, give, torch_of_one_thread
 from regard import Ask, InputError, Mask, attention, readings
 from regard.mechanism import dialect
 from regard.mechanism.call import check
@@ -29,6 +29,8 @@ from regard.mechanism.tensors import TorchArrays
 
 DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INFINITY: Final = float("inf")
+
+torch_of_one_thread()
 
 
 @dataclass(frozen=True)
