@@ -40,7 +40,10 @@ if TYPE_CHECKING:
         set_num_threads as set_num_threads,
     )
     from regard.models.capture import capture as capture
+    from regard.models.cut import Cut as Cut
+    from regard.models.effect import Effect as Effect, effect as effect
     from regard.models.given import from_qkv as from_qkv, from_weights as from_weights
+    from regard.models.watch import watch as watch
     from regard.record import Layer as Layer, Record as Record, Side as Side
     from regard.storage import load as load
 
@@ -59,7 +62,10 @@ _HOMES: Final = {
     "regard.mechanism.steps": ("Steps", "project", "steps", "steps_from_scores"),
     "regard.mechanism.threads": ("num_threads", "set_num_threads"),
     "regard.models.capture": ("capture",),
+    "regard.models.cut": ("Cut",),
+    "regard.models.effect": ("Effect", "effect"),
     "regard.models.given": ("from_qkv", "from_weights"),
+    "regard.models.watch": ("watch",),
     "regard.record": ("Layer", "Record", "Side"),
     "regard.storage": ("load",),
 }
