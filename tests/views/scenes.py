@@ -45,6 +45,10 @@ def source(text: str | None = "A dog ate it", words: tuple[str, ...] = WORDS) ->
         heads=(12,) * 6,
         habit="neutral texts",
         exact=True,
+        kind="encoder",
+        kinds=("encoder",),
+        read=None,
+        apart=("[CLS]", "[SEP]"),
     )
 
 
@@ -101,6 +105,8 @@ def one_word(**more: object) -> OneWord:
         "word": "it",
         "place": 4,
         "links": LINKS,
+        "read_by": (Link("dog", "it", 2, "L1H1", 0.3, 0.1, None),),
+        "read_by_exact": True,
         "routines": ROUTINES,
         "votes": (Vote("ate", 17), Vote("dog", 12), Vote("A", 3)),
         "voters": 72,

@@ -130,7 +130,7 @@ def test_what_was_set_aside_and_what_specials_take_is_said() -> None:
         "L4H9 mostly itself."
     ) in text
     assert ('[CLS] and [SEP], which are not words, take 42 % of "it", averaged over heads.') in text
-    one = replace(scenes.source(), special=("[SEP]",))
+    one = replace(scenes.source(), special=("[SEP]",), apart=("[SEP]",))
     text = text_of(scenes.sentence(source=one, special_mass=0.05))
     assert "[SEP], which is not a word, takes 5 % of the words' weight, averaged over" in text
 

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from regard.views.scene import Cell, KeyStep, Link, Row, Source
 
 NOT_WHY: Final = "Weight is where a head looks, not why the model decides."
+KINDS: Final = {
+    "encoder": "encoder, whose words read each other",
+    "decoder": "decoder, whose words read those before them",
+    "cross": "cross-attention: the words of the output read those of the input",
+}
 BAR_CELLS: Final = 20
+LEAST: Final = 0.005  # printed as .00: in a long text such words are summed up
+UNSEEN: Final = 6  # words not seen that are named
 ROWS: Final = 12  # of a ranking, and of a row before the rest of a long text is summed up
 
 
@@ -85,12 +92,24 @@ def heading(source: Source, place: int | None, terminal: Terminal) -> list[str]:
         note = wrapped(
             f"Not in this model's vocabulary, all read as the same [UNK]: {unknown}{more}.", room
         )
+    note += wrapped(_sees(source, terminal), room) if source.kind != "encoder" else []
+    if len(source.kinds) > 1:
+        others = " and ".join(f"--attention {kind}" for kind in source.kinds if kind != source.kind)
+        note += wrapped(f"This is its {KINDS[source.kind]}; for the others, {others}.", room)
     model = f"{terminal.line(source.model)}, {_heads(source)}"
     taken = width(passage(source, place, replace(terminal, colour=False), room))
     if taken + 3 + width(model) <= room:
         gap = " " * (room - taken - width(model))
         return [text + gap + terminal.style(model, "dim"), *note]
     return [text, terminal.style(clip(model, room), "dim"), *note]
+
+
+def _sees(source: Source, terminal: Terminal) -> str:
+    """What the words of a decoder, or of a cross-attention, may see."""
+    if source.kind == "decoder":
+        return "A decoder: each word sees itself and what stands before it, nothing after."
+    read = clip(terminal.line(source.read or ""), 2 * terminal.columns)
+    return f"Its words read another text: {isolate(read)}"
 
 
 def _heads(source: Source) -> str:
@@ -128,19 +147,23 @@ def link_table(
     return with_bars(table(rows, aligns), [link.weight for link in links], terminal)
 
 
-def row_table(row: Row, terminal: Terminal) -> list[str]:
-    """A row of one head: every word of a short text, the heaviest of a long one."""
-    cells = list(row.cells)
-    if len(cells) > 2 * ROWS:
-        cells = sorted(cells, key=lambda cell: -cell.weight)[:ROWS]
+def row_table(row: Row, terminal: Terminal, number_name: str = "weight") -> list[str]:
+    """A row of one head: every word of a short text that is seen, the heaviest of a long one."""
+    seen = [cell for cell in row.cells if cell.seen]
+    cells = seen
+    if len(seen) > 2 * ROWS:
+        cells = sorted(seen, key=lambda cell: -cell.weight)[:ROWS]
+        cells = [cell for cell in cells if cell.weight >= LEAST] or cells[:1]
+    if not cells:
+        return ["  It may see nothing here: all its weights are 0."]
     shares = any(cell.share is not None for cell in row.cells)
     longest = max(terminal.columns - 12 - 16 * shares - 10, 6)
-    rows = [["word", "weight"] + ["part of result"] * shares]
+    rows = [["word", number_name] + ["part of result"] * shares]
     for cell in cells:
         rows.append(
             [
                 clip(terminal.shown(cell.word), longest),
-                number(cell.weight, bound=not row.exact) if cell.seen else "not seen",
+                number(cell.weight, bound=not row.exact),
                 *[number(cell.share)] * shares,
             ]
         )
@@ -148,12 +171,23 @@ def row_table(row: Row, terminal: Terminal) -> list[str]:
     lines = with_bars(
         table(rows, ["left", *right * (1 + shares)]), [cell.weight for cell in cells], terminal
     )
-    left = len(row.cells) - len(cells)
+    left = len(seen) - len(cells)
     if left:
-        rest = sum(cell.weight for cell in row.cells) - sum(cell.weight for cell in cells)
+        rest = sum(cell.weight for cell in seen) - sum(cell.weight for cell in cells)
         weight = number(max(rest, 0.0), bound=not row.exact)
-        lines.append(f"  and {left} more words, together {weight}")
-    return lines + sum_note(row.cells, row.exact, terminal)
+        words = "1 more word" if left == 1 else f"{left:,} more words, together"
+        lines.append(f"  and {words} {weight}")
+    return lines + _unseen(row, terminal) + sum_note(row.cells, row.exact, terminal)
+
+
+def _unseen(row: Row, terminal: Terminal) -> list[str]:
+    """The words that the reader may not see."""
+    names = [cell.word for cell in row.cells if not cell.seen]
+    if not names:
+        return []
+    listed = ", ".join(clip(terminal.shown(name), 16) for name in names[:UNSEEN])
+    more = f" and {len(names) - UNSEEN:,} more" if len(names) > UNSEEN else ""
+    return wrapped(f"  Not seen: {listed}{more}.", terminal.columns, indent="  ")
 
 
 def sum_note(cells: Sequence[Cell | KeyStep], exact: bool, terminal: Terminal) -> list[str]:

@@ -25,6 +25,9 @@ class Source:
     model: its name; heads: how many in each layer.
     habit: what habits were measured over, "neutral texts" or "this text"; None without habits.
     exact: False where only the largest weights are known: weights and sums are lower bounds then.
+    kind: "encoder", "decoder" (a word sees nothing after it) or "cross" (`words` read `read`).
+    kinds: every kind of attention that was recorded. read: in "cross", the text that is read.
+    apart: the special tokens, and in a decoder the first word: where heads rest.
     """
 
     text: str | None
@@ -37,6 +40,10 @@ class Source:
     heads: tuple[int, ...]
     habit: str | None
     exact: bool
+    kind: str
+    kinds: tuple[str, ...]
+    read: str | None
+    apart: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,7 @@ class OneWord:
     """Whom one word reads, over all heads.
 
     links: for each word read, the head that goes furthest beyond its habit, strongest first.
+    read_by: the same for each word that reads this one; `read_by_exact` as `Source.exact`.
     votes: the words that most heads have on top, of `voters` heads.
     row: one head in full, and why this one. others: what the other words of the text give, on
     average, to the word that leads there, `leads`; both None where no word does.
@@ -142,6 +150,8 @@ class OneWord:
     word: str
     place: int
     links: tuple[Link, ...]
+    read_by: tuple[Link, ...]
+    read_by_exact: bool
     routines: tuple[Routine, ...]
     votes: tuple[Vote, ...]
     voters: int
@@ -177,6 +187,23 @@ class OneHead:
     kind: str | None
     links: tuple[Link, ...]
     matrix: tuple[tuple[float, ...], ...] | None
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What the rollout through all layers finds of each word in one word; see `rollout`.
+
+    row: its cells have no share and no habit; its head is empty. layers: how many there are.
+    itself: what the word has of itself by the residual half of each layer alone.
+    """
+
+    view: ClassVar[str] = "rollout"
+    source: Source
+    word: str
+    place: int
+    layers: int
+    itself: float
+    row: Row
 
 
 @dataclass(frozen=True)
@@ -270,7 +297,7 @@ class Versus:
     heads: int
 
 
-Scene = Sentence | OneWord | OneRow | OneHead | FourSteps | Versus
+Scene = Sentence | OneWord | OneRow | OneHead | Rollout | FourSteps | Versus
 
 
 def as_json(scene: Scene) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Layers and words are indices into a record, as in `Record`; heads are (layer, he
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from regard import questions
 from regard.errors import InputError
 from regard.questions.others import weight_from_others
+from regard.rows import by_word
 from regard.views.scene import (
     Cell,
     FourSteps,
@@ -21,6 +23,7 @@ from regard.views.scene import (
     OneHead,
     OneRow,
     OneWord,
+    Rollout,
     Routine,
     Row,
     Sentence,
@@ -48,10 +51,18 @@ class Stage:
     """Makes scenes of one record; `habit` is that of its model, None if it is not known.
 
     Where it is not known and the text is long, habits are measured over the text's own rows.
+    kind: 'encoder', 'decoder' or 'cross', of a record with several; None for the first it has.
+    `record` is then the part with that kind of attention. Raises InputError if there is none.
     """
 
-    def __init__(self, record: Record, habit: Habit | None) -> None:
-        self.record = record
+    def __init__(self, record: Record, habit: Habit | None, kind: str | None = None) -> None:
+        self.kinds = tuple(dict.fromkeys(layer.kind for layer in record.layers))
+        self.kind = kind if kind is not None or not self.kinds else self.kinds[0]
+        layers = tuple(layer for layer in record.layers if layer.kind == self.kind)
+        if not layers:
+            has = " and ".join(self.kinds) or "none"
+            raise InputError(f"the record has no {kind or ''} attention: it has {has}.")
+        record = self.record = dataclasses.replace(record, layers=layers)
         self.measured = "neutral texts" if habit is not None else None
         if habit is None:
             habit = questions.habit_of(record)
@@ -85,11 +96,16 @@ class Stage:
             why = "the strongest beyond habit" if self.habit else "the strongest"
         layer, head = (best.layer, best.head) if best else (0, 0)
         _, side = self._sides(layer)
+        by = questions.ReadBy((), exact=True)
+        if self.kind != "cross":
+            by = questions.read_by(self.record, word, self.habit)
         return OneWord(
             source=self.source(seen.exact),
             word=self._reader(layer).names[word],
             place=word,
             links=tuple(self._link(link) for link in seen.links),
+            read_by=tuple(self._link(link) for link in by.links),
+            read_by_exact=by.exact,
             routines=tuple(self._routine(one) for one in seen.set_aside),
             votes=tuple(Vote(side.names[vote.word], vote.heads) for vote in seen.votes),
             voters=seen.voters,
@@ -120,6 +136,29 @@ class Stage:
             matrix=matrix,
         )
 
+    def rollout(self, word: int) -> Rollout:
+        """What one word is made of by the rollout. Raises InputError if rows are missing."""
+        side = self._reader(0)
+        pieces = side.words[word].tokens
+        mass = by_word(questions.rollout(self.record, pieces), side.word_of, len(side.words))
+        return Rollout(
+            source=self.source(exact=True),
+            word=side.names[word],
+            place=word,
+            layers=len(self.record.layers),
+            itself=0.5 ** len(self.record.layers),
+            row=Row(
+                reader=side.names[word],
+                pieces=tuple(side.tokens[token] for token in pieces),
+                head="",
+                cells=tuple(
+                    Cell(name, float(mass[place]), None, None, one.special, bool(mass[place] > 0))
+                    for place, (name, one) in enumerate(zip(side.names, side.words, strict=True))
+                ),
+                exact=True,
+            ),
+        )
+
     def versus(self, other: Record, word: int, other_word: int) -> Versus:
         """The same word in two texts. Raises InputError if they are not of one model."""
         seen = questions.turns(self.record, word, other, other_word)
@@ -132,7 +171,7 @@ class Stage:
         )
         return Versus(
             source=self.source(exact),
-            other=Stage(other, self.habit).source(exact),
+            other=Stage(other, self.habit, self.kind).source(exact),
             word=self._reader(0).names[word],
             place=word,
             other_place=other_word,
@@ -178,7 +217,8 @@ class Stage:
 
     def source(self, exact: bool) -> Source:
         """The text that was read, and the model that read it."""
-        side = self._reader(0)
+        side, read = self._sides(0)
+        apart = np.flatnonzero(self.record.apart(0))
         return Source(
             text=side.text,
             words=side.names,
@@ -194,6 +234,10 @@ class Stage:
             heads=tuple(layer.heads for layer in self.record.layers),
             habit=self.measured,
             exact=exact,
+            kind=self.record.layers[0].kind,
+            kinds=self.kinds,
+            read=None if read is side else " ".join(read.names) if read.text is None else read.text,
+            apart=tuple(dict.fromkeys(read.words[word].text for word in apart)),
         )
 
     def _row(self, layer: int, head: int, word: int) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from regard.views import scene as scenes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         OneHead,
         OneRow,
         OneWord,
+        Rollout,
         Routine,
         Sentence,
         Source,
@@ -48,6 +50,7 @@ KINDS: Final = {
 }
 MATRIX_COLUMN: Final = 4  # ".84", "1.00"
 STRONG: Final = 0.3  # bold in a matrix
+READERS: Final = 4  # of one word that are listed
 
 
 def render(scene: scenes.Scene, terminal: Terminal, command: Sequence[str]) -> str:
@@ -66,6 +69,8 @@ def render(scene: scenes.Scene, terminal: Terminal, command: Sequence[str]) -> s
         lines = _one_row(scene, terminal, command)
     elif isinstance(scene, scenes.OneHead):
         lines = _one_head(scene, terminal, command)
+    elif isinstance(scene, scenes.Rollout):
+        lines = _rollout(scene, terminal, command)
     else:
         lines = versus(scene, terminal, command)
     return terminal.finish(lines)
@@ -107,6 +112,7 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         lines += wrapped(f"No head reads another word from {word} beyond habit.", terminal.columns)
     lines += _set_aside(scene.routines, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, word, terminal)
+    lines += _read_by(scene, terminal)
     lines += ["", *wrapped(f"{scene.row.head} ({scene.why})", terminal.columns)]
     lines += row_table(scene.row, terminal)
     lines += _others(scene, terminal)
@@ -120,6 +126,42 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         asked = "Is it meaning? Add --versus and the same text with one word changed."
         lines += wrapped(asked, terminal.columns)
     return lines
+
+
+def _read_by(scene: OneWord, terminal: Terminal) -> list[str]:
+    """Who reads the word: the strongest few."""
+    source = scene.source
+    links = scene.read_by[:READERS]
+    word = named(scene.word, terminal)
+    if not links:
+        after = source.kind == "decoder" and scene.place == len(source.words) - 1
+        why = ": no word comes after it" if after else " beyond habit"
+        return ["", *wrapped(f"No word reads {word}{why}.", terminal.columns)]
+    exact = replace(source, exact=scene.read_by_exact)
+    rows = [replace(link, word=link.reader) for link in links]
+    return [
+        "",
+        f"Who reads {word}, strongest {'first' if scene.links[:1] and scene.links[0].habit is None else 'beyond habit'}:",
+        *link_table(rows, exact, terminal, reader=False),
+    ]
+
+
+def _rollout(scene: Rollout, terminal: Terminal, command: Sequence[str]) -> list[str]:
+    word = named(scene.word, terminal)
+    lines = heading(scene.source, scene.place, terminal)
+    lines += pieces_note(scene.row.pieces, terminal)
+    said = (
+        f"Rollout: what {word} is made of after {scene.layers} layers, if each layer were half "
+        "the mean of its heads and half what was there before (Abnar & Zuidema 2020):"
+    )
+    lines += ["", *wrapped(said, terminal.columns)]
+    lines += row_table(scene.row, terminal, "part")
+    lines += wrapped(
+        "It leaves out values, projections and what stands between the layers, and it favours "
+        "words that heads rest on. Compare another word of the same text before you read it.",
+        terminal.columns,
+    )
+    return lines + hints(terminal, command, ("By head:", ("--word", scene.word)))
 
 
 def _one_row(scene: OneRow, terminal: Terminal, command: Sequence[str]) -> list[str]:
@@ -242,7 +284,7 @@ def _does(kind: str, heads: int, source: Source) -> str:
     said = KINDS[kind][heads > 1]
     if kind != "special":
         return said
-    names = [clip(name, 16) for name in dict.fromkeys(source.special)] or ["the first word"]
+    names = [clip(name, 16) for name in source.apart] or ["the first word"]
     return f"{said} {' or '.join(names[:3])}"
 
 
@@ -252,13 +294,19 @@ def _some(heads: Sequence[str], most: int = 3) -> str:
 
 
 def _specials(source: Source, mass: float | None, of: str, terminal: Terminal) -> list[str]:
-    names = [terminal.shown(name) for name in dict.fromkeys(source.special)]
-    names = [clip(name, 16) for name in names][:3]
+    """How much of the weight goes where heads rest whatever the words: the sink of a decoder."""
+    names = [clip(terminal.shown(name), 16) for name in source.apart][:3]
     if mass is None or not names:
         return []
+    amount = ("" if source.exact else "at least ") + percent(mass)
+    if source.kind == "decoder":
+        first = names[0] if source.special[:1] == source.apart[:1] else f'"{names[0]}"'
+        others = f" and {', '.join(names[1:])}" if names[1:] else ""
+        said = f"{first}, which comes first{others}, {'take' if others else 'takes'} {amount} of"
+        said += f" {of}, averaged over heads: decoders rest there, whatever the word (a sink)."
+        return wrapped(said, terminal.columns)
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     are, take = ("are not words", "take") if len(names) > 1 else ("is not a word", "takes")
-    amount = ("" if source.exact else "at least ") + percent(mass)
     said = f"{listed}, which {are}, {take} {amount} of {of}, averaged over heads."
     return wrapped(said, terminal.columns)
 
