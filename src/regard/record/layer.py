@@ -52,6 +52,8 @@ class Layer:
     readings: what was read in the pass. ask: the Ask they answer, which says what `rows`,
         `columns` and `group_mass` are of; None if they are of all queries in order.
     call: what exact recomputation needs, or None.
+    head_numbers: `(heads)`, int64, each head's number in its model where only some were recorded;
+        None where they are 0, 1, ... Everything else counts the recorded heads from 0.
     query `(heads, queries, dim)`, key `(kv_heads, keys, dim)`, value `(kv_heads, keys,
         value_dim)`, or None where not kept.
 
@@ -72,6 +74,7 @@ class Layer:
     key: Float[np.ndarray, "kv_heads keys dim"] | None = None
     value: Float[np.ndarray, "kv_heads keys value_dim"] | None = None
     ask: Ask | None = None
+    head_numbers: Int64[np.ndarray, " heads"] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -88,13 +91,16 @@ class Layer:
             check_array(name, positions, (len(positions),), "i", self.name)
             if (np.diff(np.sort(positions)) == 0).any():
                 raise InputError(f"{name} of layer {self.name!r} names a token twice.")
+        if self.head_numbers is not None:
+            check_array("head_numbers", self.head_numbers, (self.heads,), "i", self.name)
         self._check_kept()
         self._check_call()
         self._check_readings()
 
     def label(self, head: int) -> str:
-        """How a head is written: L3H1."""
-        return f"L{self.number}H{head}"
+        """How a head is written: L3H1, by its number in the model."""
+        number = head if self.head_numbers is None else self.head_numbers[head]
+        return f"L{self.number}H{number}"
 
     @property
     def sizes(self) -> Sizes:

@@ -125,6 +125,8 @@ def _side(name: str, form: Any, store: Store) -> Side:
 def _layer_form(name: str, layer: Layer, arrays: Arrays) -> dict[str, Any]:
     arrays[f"{name}.query_positions"] = layer.query_positions
     arrays[f"{name}.key_positions"] = layer.key_positions
+    if layer.head_numbers is not None:
+        arrays[f"{name}.head_numbers"] = layer.head_numbers
     for field in _KEPT:
         if getattr(layer, field) is not None:
             arrays[f"{name}.{field}"] = getattr(layer, field)
@@ -177,6 +179,7 @@ def _layer(name: str, form: Any, store: Store) -> Layer:
         call=call,
         **kept,
         ask=ask,
+        head_numbers=store.optional(f"{name}.head_numbers", (heads,), "i"),
     )
 
 

@@ -1,0 +1,393 @@
+"""What one layer has shown of some items of a batch, call after call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.mechanism.api import readings
+from regard.mechanism.readings import Ask, Readings
+from regard.models.asked import counts_from_end, rows_at_end, rows_so_far
+from regard.models.grown import Grown
+from regard.models.masks import in_numpy, part_of
+from regard.models.pieces import Piece, joined
+from regard.record import Call, Layer, Side
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int64
+
+    from regard.mechanism.mask import Mask
+    from regard.models.interface import ModelCall
+    from regard.models.places import Place
+
+ALWAYS: Final = 3
+"""Groups of keys whose mass is read where an ask has no groups of its own: the first token if it is
+no special one, special tokens but the first, and a special token that is the first."""
+
+_BY_ROW: Final = (
+    "top_index",
+    "top_weight",
+    "top_share",
+    "entropy",
+    "lse",
+    "max_score",
+    "columns",
+    "group_mass",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What a watch reads and keeps of each call.
+
+    queries: which rows, as in `Ask`, or a `Sample`. ask: the readings. keep: some of 'query',
+    'key', 'value'. heads: those chosen, or None.
+    """
+
+    queries: Any
+    ask: Ask
+    keep: frozenset[str]
+    heads: list[int] | None
+
+    @property
+    def own_groups(self) -> bool:
+        """Whether the groups are those of the caller."""
+        return self.ask.groups is not None
+
+
+class Track:
+    """One layer's readings of some items that are called together, stitched over calls.
+
+    Rows and keys are counted from the item's first token that is no padding.
+    """
+
+    def __init__(self, place: Place, wanted: Wanted, items: list[int], grows: bool) -> None:
+        self.place = place
+        self.wanted = wanted
+        self.items = items
+        self.grows = grows
+        self.kind: Literal["encoder", "decoder", "cross"] = "encoder"
+        self.source: Any = None
+        self.pieces: list[Piece] = []
+        self.read: Int64[np.ndarray, " read"] = np.zeros(0, np.int64)
+        self.decoded: Bool[np.ndarray, " read"] = np.zeros(0, np.bool_)
+        self.by_row: dict[str, Grown] = {}
+        self.by_key: dict[str, Grown] = {}
+        self.kept: dict[str, Grown] = {}
+        self.whole: list[tuple[Int64[np.ndarray, " rows"], int, Any]] = []
+        self.once: dict[str, Any] = {}
+        self.columns: Any = ()
+        self.rows: Any = ()
+        self.heads = 0
+        self.scale = 1.0
+        self.softcap: float | None = None
+        self.sinks: Any = None
+        self.backend = "loop"
+        self.dtype = ""
+
+    @property
+    def stop(self) -> int:
+        """One past the last row."""
+        return self.pieces[-1].start + self.pieces[-1].rows if self.pieces else 0
+
+    @property
+    def first_key(self) -> int:
+        """The first key that any row could see."""
+        return self.pieces[0].first_key
+
+    @property
+    def last_key(self) -> int:
+        """One past the last key."""
+        return max(piece.first_key + piece.keys for piece in self.pieces)
+
+    def add(self, call: ModelCall, start: int, first_key: int, labels: Any) -> None:
+        """Read and keep what is wanted of one call.
+
+        call: of these items only, without padding. start, first_key: the token of its first row
+        and of its first key. labels: `(items, keys)`, 0 to ALWAYS-1 or -1, for each key.
+        """
+        queries, keys = call.query.shape[2], call.key.shape[2]
+        if self.pieces:
+            self._check_stitches(start, queries)
+            if start < self.stop:
+                self._rewind(start)
+        else:
+            self._begin(call, start + queries, first_key)
+        decodes = bool(self.pieces) and queries == 1
+        rows = (
+            np.array([start])
+            if decodes
+            else rows_so_far(self.wanted.queries, start, start + queries)
+        )
+        # the mask is read off the model's own arrays, which it may write to again
+        self.pieces.append(Piece(start, queries, first_key, keys, call.mask))
+        self._keep(call, queries)
+        ask = self._ask(rows, start, first_key, keys)
+        if ask.anything and len(rows):
+            shift = first_key - self.first_key
+            self._store(self._readings(call, ask, labels), rows, shift, first_key)
+            self.read = np.concatenate((self.read, rows))
+            self.decoded = np.concatenate((self.decoded, np.full(len(rows), decodes)))
+
+    def _begin(self, call: ModelCall, stop: int, first_key: int) -> None:
+        ask = self.wanted.ask
+        self.heads = call.query.shape[1]
+        self.scale, self.softcap, self.sinks = call.scale, call.softcap, call.sinks
+        self.dtype = str(call.query.dtype).removeprefix("torch.")
+        self.rows = rows_at_end(ask.rows, stop)
+        columns = rows_at_end(ask.columns, first_key + call.key.shape[2])
+        self.columns = columns
+
+    def _check_stitches(self, start: int, queries: int) -> None:
+        """Refuse what cannot be told of several calls together."""
+        ask = self.wanted.ask
+        if ask.thumbnail:
+            raise InputError(
+                "thumbnail is a picture of one pass, and a generation has many: ask received, "
+                "columns or groups, or watch a single forward pass over the whole text."
+            )
+        if ask.received and start < self.stop:
+            raise InputError(
+                f"the model went back to token {start} and computes rows again, as assisted "
+                "generation does: received is a sum that cannot forget them. Leave received out."
+            )
+        if ask.received and queries > 1 and counts_from_end(self.wanted.queries):
+            raise InputError(
+                "the prompt is computed in chunks, and received sums over rows counted from its "
+                "end, which only the last chunk knows: ask queries=None or count from the start."
+            )
+
+    def _rewind(self, start: int) -> None:
+        """Forget the rows from `start` on: the model computes them again."""
+        left = int((self.read < start).sum())
+        for grown in self.by_row.values():
+            grown.cut(left)
+        self.read, self.decoded = self.read[:left], self.decoded[:left]
+        first = self.pieces[0].start
+        for name, grown in self.kept.items():
+            grown.cut(start - (first if name == "query" else self.first_key))
+        kept = []
+        for piece in self.pieces:
+            rows = min(piece.rows, start - piece.start)
+            if rows > 0:
+                keys = min(piece.keys, start - piece.first_key) if self.grows else piece.keys
+                shape = (len(self.items), self.heads, piece.rows, piece.keys)
+                mask = part_of(
+                    piece.mask, shape, list(range(shape[0])), None, slice(0, rows), slice(0, keys)
+                )
+                kept.append(Piece(piece.start, rows, piece.first_key, keys, mask))
+        self.pieces = kept
+
+    def _keep(self, call: ModelCall, queries: int) -> None:
+        for name in sorted(self.wanted.keep):
+            tensor = getattr(call, name)
+            if name != "query" and name in self.kept:
+                if not self.grows:
+                    continue
+                tensor = tensor[:, :, tensor.shape[2] - queries :]
+            # a copy: the model may write to its own, and a view would hold more than it shows
+            self.kept.setdefault(name, Grown(2)).append(tensor.to("cpu", copy=True).contiguous())
+
+    def _ask(self, rows: Any, start: int, first_key: int, keys: int) -> Ask:
+        """The ask for one call, in its own rows and keys."""
+        ask = self.wanted.ask
+        columns = np.asarray(self.columns, np.int64) - first_key
+        groups: Any = None
+        if ask.groups is not None:
+            labels = np.asarray(ask.groups[0])
+            if len(self.pieces) > 1 or first_key:
+                labels = np.concatenate((labels, np.full(max(first_key + keys, 0), -1)))
+                labels = labels[first_key : first_key + keys]
+            groups = (labels, ask.groups[1])
+        whole = [row for row in self.rows if start <= row < self.stop]
+        return replace(
+            ask,
+            queries=rows - start,
+            rows=np.array(whole, np.int64) - start,
+            columns=columns[(columns >= 0) & (columns < keys)],
+            groups=groups,
+        )
+
+    def _readings(self, call: ModelCall, ask: Ask, labels: Any) -> dict[str, Any]:
+        """Readings by name, `(items, heads, ...)`; items whose labels differ are read apart."""
+        batch = call.query.shape[0]
+        alike = self.wanted.own_groups or (labels == labels[:1]).all()
+        parts = [list(range(batch))] if alike else [[item] for item in range(batch)]
+        done = []
+        for items in parts:
+            chosen = ask
+            if not self.wanted.own_groups:
+                chosen = replace(ask, groups=(labels[items[0]], ALWAYS))
+            done.append(_named(_read(call, items, chosen)))
+        if len(done) == 1:
+            return done[0]
+        import torch
+
+        return {name: torch.cat([one[name] for one in done]) for name in done[0]}
+
+    def _store(self, read: dict[str, Any], rows: Any, shift: int, first_key: int) -> None:
+        import torch
+
+        if "top_index" in read and shift:
+            index = read["top_index"]
+            read["top_index"] = torch.where(index >= 0, index + shift, index)
+        if len(self.columns):
+            places = np.asarray(self.columns, np.int64) - first_key
+            read["columns"] = _wide(read, self.heads, len(rows), places, self.last_key - first_key)
+        for name, array in read.items():
+            if name in _BY_ROW:
+                self.by_row.setdefault(name, Grown(2)).append(array)
+            elif name in ("received", "eligible"):
+                self.by_key.setdefault(name, Grown(2)).add(array, shift)
+            elif name == "rows":
+                self.whole.append((np.array([r for r in self.rows if r in rows]), shift, array))
+            else:
+                self.once[name] = array
+
+    def layer(self, item: int, sides: tuple[int, int], key_side: Side) -> Layer:
+        """The record of one item of the batch. sides: indices of the query and the key side."""
+        at = self.items.index(item)
+        positions = np.concatenate([np.arange(p.start, p.start + p.rows) for p in self.pieces])
+        chosen = self._chosen()
+        keys = np.arange(self.first_key, self.last_key)
+        apart = key_side.special.copy()
+        if self.kind == "decoder" and len(apart):
+            apart[0] = True
+        ask, read = self._recorded(at, chosen, positions, keys, apart)
+        exact = {"query", "key"} <= self.wanted.keep
+        kept = {name: _numpy(grown.array[at]) for name, grown in self.kept.items()}
+        sinks = None if self.sinks is None else _numpy(self.sinks)
+        return Layer(
+            number=self.place.number,
+            name=self.place.name,
+            kind=self.kind,
+            heads=self.heads,
+            query_side=sides[0],
+            key_side=sides[1],
+            query_positions=positions,
+            key_positions=keys,
+            readings=read,
+            call=Call(self.scale, self.softcap, sinks, self.mask(at, exact)),
+            ask=ask,
+            head_numbers=None
+            if self.wanted.heads is None
+            else np.array(self.wanted.heads, np.int64),
+            **kept,
+        )
+
+    def _chosen(self) -> Int64[np.ndarray, " chosen"]:
+        """Which of the rows that were read are the ones asked for, in the order asked."""
+        prompt = max((p.start + p.rows for p in self.pieces if p.rows > 1), default=self.stop)
+        if len(self.pieces) == 1:
+            prompt = self.stop
+        wanted = rows_at_end(self.wanted.queries, prompt)
+        if wanted is None:
+            return np.arange(len(self.read))
+        place = {int(row): index for index, row in enumerate(self.read)}
+        asked = [place[int(row)] for row in wanted if int(row) in place]
+        later = [int(i) for i in np.flatnonzero(self.decoded) if int(i) not in set(asked)]
+        return np.array(asked + later, np.int64)
+
+    def _recorded(
+        self, at: int, chosen: Any, positions: Any, keys: Any, apart: Any
+    ) -> tuple[Ask, Readings]:
+        done: dict[str, Any] = {}
+        for name, grown in self.by_row.items():
+            done[name] = _numpy(grown.array[at])[:, chosen]
+        for name, grown in self.by_key.items():
+            done[name] = _widened(_numpy(grown.array[at]), len(keys))
+        for name, array in self.once.items():
+            done[name] = _numpy(array[at])
+        queries = np.searchsorted(positions, self.read[chosen])
+        whole: list[int] = []
+        if self.whole:
+            parts = []
+            for rows, shift, array in self.whole:
+                part = _numpy(array[at])
+                wide = np.zeros((*part.shape[:2], len(keys)), part.dtype)
+                wide[..., shift : shift + part.shape[2]] = part
+                parts.append(wide)
+                whole += [int(row) for row in rows]
+            done["rows"] = np.concatenate(parts, axis=1)
+        groups: Any = None
+        if "group_mass" in done:
+            if self.wanted.ask.groups is not None:
+                given = np.asarray(self.wanted.ask.groups[0])[: len(keys)]
+                labels = np.concatenate((given, np.full(len(keys) - len(given), -1)))
+                groups = (labels, self.wanted.ask.groups[1])
+            else:
+                mass = done["group_mass"]
+                taken = [1, 2] if self.kind == "encoder" else [0, 1, 2]
+                done["group_mass"] = mass[..., taken].sum(axis=-1, keepdims=True)
+                groups = (np.where(apart[keys], 0, -1), 1)
+        ask = replace(
+            self.wanted.ask,
+            queries=queries,
+            rows=np.searchsorted(positions, np.array(whole, np.int64)),
+            columns=np.asarray(self.columns, np.int64) - self.first_key,
+            groups=groups,
+        )
+        return ask, Readings(backend=self.backend, queries=queries, **done)
+
+    def mask(self, at: int, with_bias: bool) -> Mask:
+        """The mask of all rows over all keys."""
+        masks = []
+        for piece in self.pieces:
+            shape = (len(self.items), self.heads, piece.rows, piece.keys)
+            rows, keys = slice(0, piece.rows), slice(0, piece.keys)
+            masks.append(in_numpy(part_of(piece.mask, shape, [at], None, rows, keys), with_bias))
+        if len(masks) == 1:
+            return masks[0]
+        return joined(self.pieces, masks, self.first_key, self.last_key, self.heads)
+
+
+def _read(call: ModelCall, items: list[int], ask: Ask) -> Readings:
+    batch, heads, queries, _ = call.query.shape
+    shape = (batch, heads, queries, call.key.shape[2])
+    mask = part_of(call.mask, shape, items, None, slice(0, queries), slice(0, shape[3]))
+    some: Any = slice(items[0], items[-1] + 1)
+    return readings(
+        call.query[some],
+        call.key[some],
+        call.value[some] if ask.share else None,
+        ask=ask,
+        mask=mask,
+        scale=call.scale,
+        softcap=call.softcap,
+        sinks=call.sinks,
+    )
+
+
+def _named(read: Readings) -> dict[str, Any]:
+    return {
+        name: array
+        for name, array in vars(read).items()
+        if name not in ("backend", "queries") and array is not None
+    }
+
+
+def _wide(read: dict[str, Any], heads: int, rows: int, places: Any, keys: int) -> Any:
+    """The columns asked for, 0 for keys that a call does not have."""
+    model = next(array for name, array in read.items() if name not in ("top_index", "eligible"))
+    wide = model.new_zeros((model.shape[0], heads, rows, len(places)))
+    inside = [int(i) for i in np.flatnonzero((places >= 0) & (places < keys))]
+    if inside:
+        wide[..., inside] = read["columns"]
+    return wide
+
+
+def _widened(array: Any, keys: int) -> Any:
+    wide = np.zeros((*array.shape[:-1], keys), array.dtype)
+    wide[..., : array.shape[-1]] = array
+    return wide
+
+
+def _numpy(tensor: Any) -> Any:
+    """In NumPy, float32 for floats of 16 bits."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 4:
+        tensor = tensor.float()
+    return tensor.numpy()
