@@ -5,16 +5,15 @@ Each length runs in a process of its own, because a peak never goes down again.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from _machine import machine, options, say, table, unpin
+from _peak import forget_peak, peak
 
 LENGTHS = (4096, 8192, 16384, 32768, 65536)
 DIM = 64
@@ -74,25 +73,6 @@ def measure(tokens: int) -> dict[str, float]:
     assert np.isfinite(output).all()
     assert abs(float(read.received.sum()) / tokens - 1) < 1e-4
     return {"peak": above, "seconds": seconds}
-
-
-def forget_peak() -> int:
-    """Bytes resident now; the peak counts from here where the system lets it."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return peak()
-
-
-def peak() -> int:
-    """The most bytes that have been resident at once."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        (line,) = [x for x in status.read_text(encoding="ascii").splitlines() if "VmHWM" in x]
-        return int(line.split()[1]) * 1024
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if sys.platform == "darwin" else used * 1024
 
 
 if __name__ == "__main__":
