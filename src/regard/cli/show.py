@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from regard.cli.source import (
+    MOST_BYTES,
+    SAVED,
+    Source,
+    check_text,
+    decoded,
+    model_options,
+    read_file,
+)
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,11 +26,10 @@ if TYPE_CHECKING:
     from regard.record import Record
     from regard.views.scene import Scene
 
-SAVED: Final = ".regard"
-MOST_BYTES: Final = 4_000_000  # far beyond any model here; stops a wrong file early
 _HELP: Final = """See what a word attends to, in a real model.
 
 TEXT is a sentence; or the name of a saved record, ending in .regard; or - for standard input.
+Without --model it is read by all-MiniLM-L6-v2, which comes inside the package.
 
 \b
 What stands out in a sentence:
@@ -46,6 +54,14 @@ Keep what was seen, and look again later:
   regard show "A dog ate the food because it was hungry" --save dog.regard
   regard show dog.regard --word food
 \b
+Another model: a directory, a .gguf file, a name in the local Hugging Face cache; nothing is
+downloaded (that is: hf download Qwen/Qwen3-0.6B). Needs pip install 'regard[torch]'.
+  regard show "A dog ate the food because it was hungry" --model Qwen/Qwen3-0.6B
+  regard show "The capital of France is" --model ./smollm2 --generate 8
+\b
+Down through all layers at once (attention rollout):
+  regard show "A dog ate the food because it was hungry" --word it --rollout
+\b
 From a file, from a pipe, to a program:
   regard show --file letter.txt
   echo "A dog ate the food" | regard show -
@@ -59,7 +75,13 @@ From a file, from a pipe, to a program:
 @click.option("--head", metavar="L3H1", help="Look at one head: layer 3, head 1, from 0.")
 @click.option("--steps", is_flag=True, help="The arithmetic of --word in --head, in four steps.")
 @click.option("--versus", metavar="TEXT", help="The same --word in another text: who turns?")
-@click.option("--model", metavar="DIR", help="A local BERT directory in place of the embedded one.")
+@click.option("--rollout", is_flag=True, help="What --word is made of after all layers.")
+@click.option(
+    "--attention",
+    type=click.Choice(["encoder", "decoder", "cross"]),
+    help="Of an encoder-decoder: which attention to show.",
+)
+@model_options
 @click.option("--file", metavar="FILE", help="Read the text from a file (UTF-8).")
 @click.option("--save", metavar="FILE", help=f"Keep what was seen, in FILE, ending in {SAVED}.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
@@ -69,7 +91,12 @@ def show(
     head: str | None,
     steps: bool,
     versus: str | None,
+    rollout: bool,
+    attention: str | None,
     model: str | None,
+    device: str | None,
+    dtype: str,
+    generate: int,
     file: str | None,
     save: str | None,
     as_json: bool,
@@ -80,12 +107,14 @@ def show(
         raise click.UsageError(f"TEXT is {given}: put the whole text in quotation marks.")
     text = _argument(texts[0] if texts else None)
     word, versus = _argument(word), _argument(versus)
-    _check_usage(text, word, head, steps, versus, file, save)
+    ask = Asked(word, head, steps, versus, rollout, attention)
+    _check_usage(text, ask, file, save)
+    source = Source(model, device, dtype, generate)
     command = ["regard", "show"]
     command += ["--file", file] if file is not None else [text or ""]
-    command += ["--model", model] if model is not None else []
-    record = _record(text, file, model)
-    scene = _scene(record, word, head, steps, versus, model)
+    command += source.typed() + ([] if attention is None else ["--attention", attention])
+    record = _record(text, file, source)
+    scene = _scene(record, ask, source)
     if save is not None:
         record.save(save)
     if as_json:
@@ -101,43 +130,51 @@ def show(
     sys.stdout.flush()
 
 
-def _check_usage(
-    text: str | None,
-    word: str | None,
-    head: str | None,
-    steps: bool,
-    versus: str | None,
-    file: str | None,
-    save: str | None,
-) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """Which view was asked for."""
+
+    word: str | None
+    head: str | None
+    steps: bool
+    versus: str | None
+    rollout: bool
+    attention: str | None
+
+
+def _check_usage(text: str | None, ask: Asked, file: str | None, save: str | None) -> None:
     """What the options say together, before anything is computed."""
     if (text is None) == (file is None):
         given = "Both TEXT and --file were given" if text is not None else "No text was given"
         raise click.UsageError(f'{given}: write regard show "A dog ate the food", or --file FILE.')
-    if steps and (word is None or head is None):
+    if ask.steps and (ask.word is None or ask.head is None):
         raise click.UsageError("--steps needs --word and --head: whose sums, and in which head.")
-    if versus is not None and word is None:
+    if ask.versus is not None and ask.word is None:
         raise click.UsageError("--versus needs --word: the word to compare in both texts.")
-    if versus is not None and (head is not None or steps):
+    if ask.versus is not None and (ask.head is not None or ask.steps):
         raise click.UsageError("--versus looks at all heads: leave out --head and --steps.")
+    if ask.rollout and (ask.word is None or ask.head is not None or ask.versus is not None):
+        raise click.UsageError("--rollout needs --word, and goes through all heads of one text.")
     if save is not None and not save.endswith(SAVED):
         raise click.UsageError(f"--save is {save!r}: expected a name that ends in {SAVED}.")
 
 
-def _record(text: str | None, file: str | None, model: str | None) -> Record:
+def _record(text: str | None, file: str | None, source: Source) -> Record:
     """What was seen: a saved record, or `text` (or a file, or standard input) read now."""
     if file is not None:
-        return _captured(_read(file), model)
+        return _captured(read_file(file), source)
     if text == "-":
-        return _captured(_decoded(sys.stdin.buffer.read(MOST_BYTES), "Standard input"), model)
+        return _captured(decoded(sys.stdin.buffer.read(MOST_BYTES), "Standard input"), source)
     assert text is not None
     if text.endswith(SAVED) and not any(char.isspace() for char in text):
-        if model is not None:
-            raise click.UsageError("--model belongs with a text; a saved record names its own.")
+        if source.typed():
+            raise click.UsageError(
+                f"{source.typed()[0]} belongs with a text; a saved record names its own model."
+            )
         from regard.storage import load
 
         return load(text)
-    return _captured(text, model)
+    return _captured(text, source)
 
 
 def _argument(given: str | None) -> str | None:
@@ -152,60 +189,40 @@ def _argument(given: str | None) -> str | None:
         raise InputError(f"{given!r} holds half a character at {error.start}.") from error
 
 
-def _captured(text: str, model: str | None) -> Record:
-    if not text.strip():
-        raise InputError("The text is empty: give at least one word.")
-    from regard.models.capture import capture
-
-    return capture(text, model)
-
-
-def _read(file: str) -> str:
-    if file.endswith(SAVED):
-        raise click.UsageError(f"--file reads a text: for a saved record, regard show {file}.")
-    try:
-        with Path(file).open("rb") as source:
-            return _decoded(source.read(MOST_BYTES), f"File {file}")
-    except OSError as error:
-        raise InputError(f"--file is {file!r}: {error.strerror or error}.") from error
+def _captured(text: str, source: Source) -> Record:
+    check_text(text)
+    return source.reader().read(
+        text, ask=None, layers=None, keep=("query", "key", "value"), generate=source.generate
+    )
 
 
-def _decoded(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 at byte {error.start}: convert it first.") from error
-
-
-def _scene(
-    record: Record,
-    word: str | None,
-    head: str | None,
-    steps: bool,
-    versus: str | None,
-    model: str | None,
-) -> Scene:
+def _scene(record: Record, ask: Asked, source: Source) -> Scene:
     from regard.questions import find_head, find_word
     from regard.questions.turns import counterpart
     from regard.views.staging import Stage
 
-    stage = Stage(record, _habit(record))
+    stage = Stage(record, _habit(record), ask.attention)
+    record = stage.record
     side = record.sides[record.layers[0].query_side]
-    if word is None:
-        return stage.sentence() if head is None else stage.one_head(*find_head(record, head))
-    place = find_word(side, word)
-    if versus is not None:
-        other = _captured(versus, model)
+    if ask.word is None:
+        if ask.head is None:
+            return stage.sentence()
+        return stage.one_head(*find_head(record, ask.head))
+    place = find_word(side, ask.word)
+    if ask.versus is not None:
+        other = _captured(ask.versus, source)
         try:
             other_place = counterpart(side, place, other.sides[0])
         except InputError as error:
             raise InputError(f"--versus: {error}") from error
         return stage.versus(other, place, other_place)
-    if head is None:
+    if ask.rollout:
+        return stage.rollout(place)
+    if ask.head is None:
         return stage.one_word(place)
-    if steps:
-        return stage.four_steps(*find_head(record, head), place)
-    return stage.one_row(*find_head(record, head), place)
+    if ask.steps:
+        return stage.four_steps(*find_head(record, ask.head), place)
+    return stage.one_row(*find_head(record, ask.head), place)
 
 
 def _habit(record: Record) -> Habit | None:

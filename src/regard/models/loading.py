@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import warnings
@@ -84,6 +85,15 @@ def find_model(model: str | os.PathLike[str]) -> Place:
     if not _NAME.fullmatch(given) or given.endswith((".", "-")):
         raise InputError(f"model is {given!r}, which is no directory here: {_ACCEPTED}.")
     return Place(given, _cached(given))
+
+
+def is_bert(model: str | os.PathLike[str]) -> bool:
+    """Whether `model` is a directory with a BERT, which needs no torch."""
+    try:
+        config = json.loads((Path(os.fspath(model) or "-") / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(config, dict) and config.get("model_type") == "bert"
 
 
 @contextlib.contextmanager

@@ -1,0 +1,243 @@
+"""`regard capture`: record what a model attends to in a long text, to look at later."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from regard.cli.source import (
+    MOST_BYTES,
+    SAVED,
+    Source,
+    check_text,
+    decoded,
+    model_options,
+    read_file,
+)
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from regard.mechanism.readings import Ask
+    from regard.models.size import Size
+    from regard.record import Record
+
+KEPT: Final = ("query", "key", "value")
+FLAGS: Final = ("share", "entropy", "lse", "max_score", "received")
+NUMBERS: Final = ("top", "thumbnail")
+_HELP: Final = """Record what a model attends to in a text, to look at later.
+
+\b
+The whole of it: any word, head or row can be asked for afterwards, exactly.
+  regard capture --model ./smollm2 --file contract.txt -o seen.regard
+  regard show seen.regard --word refund
+\b
+Little of it, for texts whose queries and keys would not fit: of each row its 8 largest weights
+and its entropy, and what every token receives.
+  regard capture --model ./smollm2 --file contract.txt --keep none \\
+    --ask top=8,entropy,received -o seen.regard
+\b
+Only the last 64 rows, of two layers:
+  regard capture --model ./smollm2 --file contract.txt --rows 64 --layers 3,17 -o seen.regard
+\b
+What the model writes, and what it looked at meanwhile:
+  regard capture "The capital of France is" --model ./smollm2 --generate 20 -o seen.regard
+\b
+--ask, names parted by commas:
+  top=8      the 8 largest weights of each row     entropy    how spread each row is, in nats
+  share      their part of the result (with top)   max_score  its largest score
+  received   what each token gets from all rows    lse        log of its sum of e^score
+  thumbnail=32  the whole as a picture of 32 x 32, without --generate
+
+What is taken in memory is said before it is taken. Ctrl-C keeps the layers that are done.
+"""
+
+
+@click.command(help=_HELP, options_metavar="[OPTIONS]")
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option("--file", metavar="FILE", help="Read the text from a file (UTF-8); - for a pipe.")
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, help=f"Where to keep it; ends in {SAVED}."
+)
+@model_options
+@click.option("--ask", metavar="NAMES", default="lse,entropy,received", show_default=True)
+@click.option(
+    "--rows",
+    metavar="WHICH",
+    default="all",
+    help="Rows to ask: all (default), last, or the last N.",
+)
+@click.option("--keep", metavar="NAMES", default=",".join(KEPT), show_default=True, help="Or none.")
+@click.option("--layers", metavar="NUMBERS", help="As 0,1,5-8; all if left out.")
+def capture(
+    text: str | None,
+    file: str | None,
+    output: str,
+    model: str | None,
+    device: str | None,
+    dtype: str,
+    generate: int,
+    ask: str,
+    rows: str,
+    keep: str,
+    layers: str | None,
+) -> None:
+    """The command; its help is `_HELP`."""
+    if (text is None) == (file is None):
+        given = "Both TEXT and --file were given" if text is not None else "No text was given"
+        raise click.UsageError(f"{given}: write regard capture --file FILE -o seen{SAVED}.")
+    if not output.endswith(SAVED):
+        raise click.UsageError(f"-o is {output!r}: expected a name that ends in {SAVED}.")
+    kept = _names(keep)
+    chosen = _numbers(layers)
+    wanted = replace(asked(ask), queries=_rows(rows))
+    if not kept and not wanted.anything:
+        raise click.UsageError("--keep none and --ask none would record nothing.")
+    read = text or ""
+    if file is not None:
+        piped = file == "-"
+        read = (
+            decoded(sys.stdin.buffer.read(MOST_BYTES), "Standard input")
+            if piped
+            else (read_file(file))
+        )
+    check_text(read)
+    source = Source(model, device, dtype, generate)
+    _say(f"Loading {model}" if model is not None else "Loading the embedded model")
+    reader = source.reader()
+    size = reader.size(read, chosen)
+    _say(_about(size, wanted, kept, generate))
+    with _progress() as progress:
+        record = reader.read(
+            read,
+            ask=wanted,
+            layers=chosen,
+            keep=kept,
+            generate=generate,
+            progress=progress,
+            keep_partial=True,
+        )
+    record.save(output)
+    _report(record, output)
+
+
+def asked(names: str) -> Ask:
+    """The `Ask` that --ask means, without its rows. Raises UsageError."""
+    from regard.mechanism.readings import Ask
+
+    fields: dict[str, int | bool] = {}
+    for name in [] if names.strip() == "none" else names.split(","):
+        key, _, value = name.strip().partition("=")
+        if key in FLAGS and not value:
+            fields[key] = True
+        elif key in NUMBERS and value.isdecimal():
+            fields[key] = int(value)
+        else:
+            known = ", ".join([*(f"{number}=N" for number in NUMBERS), *FLAGS])
+            raise click.UsageError(f"--ask has {name.strip()!r}: expected some of {known}.")
+    return Ask(**fields)  # type: ignore[arg-type]
+
+
+def _rows(which: str) -> slice | str | None:
+    if which in ("all", "last"):
+        return None if which == "all" else "last"
+    if which.isdecimal() and int(which) > 0:
+        return slice(-int(which), None)
+    raise click.UsageError(f"--rows is {which!r}: expected all, last, or how many from the end.")
+
+
+def _names(keep: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in keep.split(",")) if keep.strip() != "none" else ()
+    for name in names:
+        if name not in KEPT:
+            raise click.UsageError(f"--keep has {name!r}: expected {', '.join(KEPT)}, or none.")
+    return names
+
+
+def _numbers(layers: str | None) -> list[int] | None:
+    if layers is None:
+        return None
+    chosen: list[int] = []
+    for part in layers.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise click.UsageError(f"--layers has {part.strip()!r}: expected numbers, as 0,1,5-8.")
+        chosen += range(int(first), int(last if dash else first) + 1)
+    return list(dict.fromkeys(chosen))
+
+
+def _about(size: Size, ask: Ask, kept: tuple[str, ...], generate: int) -> str:
+    """What will be read, and the memory that it takes."""
+    new = f" and {generate} to write" if generate else ""
+    heads = f"{size.layers} layers × {size.heads} heads" if size.heads else f"{size.layers} layers"
+    said = f"{size.tokens:,} tokens{new}, {heads}"
+    whole = replace_tokens(size, size.tokens + generate)
+    rows = whole.tokens
+    if isinstance(ask.queries, str):
+        rows = 1 + generate
+    elif isinstance(ask.queries, slice):
+        rows = min(-ask.queries.start, size.tokens) + generate
+    readings = whole.readings(ask, rows) if ask.anything else 0
+    keeps = f"{', '.join(kept)} {_bytes(whole.kept(kept))}; " if kept else ""
+    return f"{said}. Memory and disk: {keeps}readings about {_bytes(readings)}"
+
+
+def replace_tokens(size: Size, tokens: int) -> Size:
+    """The same for a text of this many tokens."""
+    return replace(size, tokens=tokens)
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 0.1):.1f} MB"
+
+
+class _progress:  # noqa: N801 - used as the function that it stands for
+    """A bar on standard error, layer by layer, where that is a terminal."""
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        self._bar = click.progressbar(
+            length=1, label="Reading", file=sys.stderr, show_pos=True, item_show_func=None
+        )
+        self._bar.__enter__()
+        return self._step
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(*error)  # type: ignore[arg-type]
+
+    def _step(self, done: int, total: int) -> None:
+        self._bar.length = total
+        self._bar.update(done - self._bar.pos)
+
+
+def _say(text: str) -> None:
+    """A line on standard error: what is under way, apart from what was asked for."""
+    from regard.views.terminal import Terminal
+
+    terminal = Terminal.of(sys.stderr)
+    sys.stderr.write(terminal.finish([f"{terminal.line(text)} ..."]))
+    sys.stderr.flush()
+
+
+def _report(record: Record, output: str) -> None:
+    from pathlib import Path
+
+    from regard.views.terminal import Terminal, wrapped
+
+    terminal = Terminal.of(sys.stdout)
+    words = [word for word in record.sides[0].words if not word.special]
+    lines = [f"{terminal.shown(output)}: {_bytes(Path(output).stat().st_size)}, {record!r}"]
+    for name, title in (("generated", "It wrote"), ("stopped", "Stopped early")):
+        if name in record.provenance:
+            lines += wrapped(f"{title}: {terminal.line(record.provenance[name])}", terminal.columns)
+    longest = max(words, key=lambda word: len(word.text), default=None)
+    if longest is None:
+        raise InputError("The text has no words.")
+    import shlex
+
+    for more in ("", f" --word {shlex.quote(longest.text)}"):
+        lines.append(f"  regard show {shlex.quote(output)}{more}")
+    sys.stdout.write(terminal.finish(lines))
