@@ -199,10 +199,10 @@ def _length(cache: Any) -> int:
 def _two_axes(ids: Any) -> Int64[np.ndarray, "batch tokens"] | None:
     if getattr(ids, "ndim", 0) != 2:
         return None
-    return np.array(ids.detach().cpu(), np.int64)
+    return np.array(ids.detach().cpu().numpy(), np.int64)
 
 
 def _flags(mask: Any) -> Bool[np.ndarray, "batch tokens"] | None:
     if getattr(mask, "ndim", 0) != 2:
         return None
-    return np.array((mask.detach() > 0).cpu(), np.bool_)
+    return np.array((mask.detach() > 0).cpu().numpy(), np.bool_)
