@@ -1,8 +1,4 @@
-"""What `regard.watch` reads of each architecture in the zoo, and the page that says so.
-
-`PYTHONPATH=tests python -m models.architectures` writes docs/architectures.md anew; a test holds
-the page to what is measured.
-"""
+"""What `regard.watch` does to a specimen, and reads of it."""
 
 from __future__ import annotations
 
@@ -10,16 +6,13 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import torch
-import transformers
 from transformers.modeling_utils import AttentionInterface
 
 import regard
-from models import zoo
-from models.zoo import Inputs, Specimen
+from models.specimen import Inputs, Specimen, build
 from regard.models.interface import (
     ModelCall,
     implementation_of,
@@ -28,9 +21,14 @@ from regard.models.interface import (
     unpack,
 )
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "architectures.md"
 IMPLEMENTATIONS: Final = ("eager", "sdpa")
 LARGEST_DIFFERENCE: Final = 2e-5
+_ROWS: Final = 4
+_MASK_OF: Final = {
+    "text": "attention_mask",
+    "source": "attention_mask",
+    "target": "decoder_attention_mask",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +47,27 @@ class Examination:
 
     refused: what transformers says if it cannot use the implementation; then nothing else holds.
     identical: whether a watched model gives what it gives otherwise, bit for bit.
-    difference: the largest between weights as read and the model's own, eager ones.
+    difference: the largest between weights as read and the model's own, eager ones; recorded:
+        the same for rows in the records of a watch.
     peak: the largest weight.
     changed: what is another than before, after a watch and after one that ended in an error.
-    kinds: how many layers of each kind a watch records.
+    kinds: for each text or other thing read, how many layers of each kind a watch records.
     traits: what its calls bring, in words.
     """
 
     refused: str | None = None
     identical: bool = False
     difference: float = 0.0
+    recorded: float = 0.0
     peak: float = 0.0
     changed: tuple[str, ...] = ()
-    kinds: tuple[tuple[str, int], ...] = ()
+    kinds: tuple[tuple[tuple[str, int], ...], ...] = ()
     traits: tuple[str, ...] = ()
 
 
 @functools.cache
 def examine(specimen: Specimen, implementation: str) -> Examination:
-    model = zoo.build(specimen)
+    model = build(specimen)
     try:
         model.set_attn_implementation(implementation)
     except ValueError as error:
@@ -79,9 +79,10 @@ def examine(specimen: Specimen, implementation: str) -> Examination:
     return Examination(
         identical=all(one.identical for one in seen),
         difference=max(one.difference for one in seen),
+        recorded=max(one.recorded for one in seen),
         peak=max(one.peak for one in seen),
         changed=tuple(change for one in seen for change in one.changed),
-        kinds=seen[0].kinds,
+        kinds=tuple(kinds for one in seen for kinds in one.kinds),
         traits=tuple(dict.fromkeys(trait for one in seen for trait in one.traits)),
     )
 
@@ -91,19 +92,21 @@ def _examine(specimen: Specimen, model: Any, given: Callable[[], Inputs]) -> Exa
     plain = run(model, inputs)
     before = state(model)
     _, calls = collect(lambda: run(model, inputs))
-    with regard.watch(model, ask=regard.Ask(top=2, entropy=True)) as seen:
+    with regard.watch(model, ask=regard.Ask(rows=range(_ROWS), top=2, entropy=True)) as seen:
         watched = run(model, inputs)
     changed = differences(before, state(model))
     interrupt(model, inputs, calls[-1].module)
     changed += differences(before, state(model))
     again = run(model, inputs)
-    difference, peak = compare(calls, own_weights(specimen, given))
+    own = own_weights(specimen, given)
+    difference, peak = compare(calls, own)
     return Examination(
         identical=same(plain, watched) and same(plain, again),
         difference=difference,
+        recorded=compare_records(model, inputs, seen.records, calls, own),
         peak=peak,
         changed=tuple(changed),
-        kinds=tuple(Counter(layer.kind for layer in seen.records[0].layers).items()),
+        kinds=(tuple(Counter(layer.kind for layer in seen.records[0].layers).items()),),
         traits=tuple(traits(model, inputs, calls)),
     )
 
@@ -134,7 +137,7 @@ def collect(forward: Callable[[], Any]) -> tuple[Any, list[Called]]:
 @functools.cache
 def own_weights(specimen: Specimen, given: Callable[[], Inputs]) -> tuple[torch.Tensor, ...]:
     """The eager model's weights, call by call; those it hands out are checked to be the same."""
-    model = zoo.build(specimen)
+    model = build(specimen)
     chosen = model.config._attn_implementation
     model.set_attn_implementation("eager")
     output, calls = collect(lambda: run(model, given(), output_attentions=True))
@@ -166,6 +169,44 @@ def compare(calls: list[Called], own: tuple[torch.Tensor, ...]) -> tuple[float, 
         difference = max(difference, float((read.rows - weights).abs().amax(dim=-1)[kept].max()))
         peak = max(peak, float(read.rows[kept].max()))
     return difference, peak
+
+
+def compare_records(
+    model: Any,
+    inputs: Inputs,
+    records: list[regard.Record],
+    calls: list[Called],
+    own: tuple[torch.Tensor, ...],
+) -> float:
+    """The largest difference from `own` of the first rows in each layer of each item's record."""
+    names = {module: name for name, module in model.named_modules()}
+    named: dict[str, torch.Tensor] = {}
+    for called, weights in zip(calls, own, strict=True):
+        name = names[called.module]
+        count = 1 + sum(known.split(" (")[0] == name for known in named)
+        named[name if count == 1 else f"{name} (call {count})"] = weights
+    difference = 0.0
+    for item, record in enumerate(records):
+        for layer in record.layers:
+            first_row, first_key = (
+                _padding(inputs, record.sides[side].name, item)
+                for side in (layer.query_side, layer.key_side)
+            )
+            rows = layer.readings.rows
+            assert rows is not None
+            assert rows.shape[1] == _ROWS
+            expected = named[layer.name][item, :, first_row:, first_key:].numpy()
+            expected = expected[:, :_ROWS, : rows.shape[2]]
+            difference = max(difference, float(abs(rows - expected).max()))
+    layers = Counter(layer.name for record in records for layer in record.layers)
+    assert layers == Counter({name: len(weights) for name, weights in named.items()})
+    return difference
+
+
+def _padding(inputs: Inputs, side: str, item: int) -> int:
+    """How many tokens of an item's side are padding on the left, which records leave out."""
+    mask = inputs.get(_MASK_OF.get(side, ""))
+    return 0 if mask is None else int(mask[item].argmax())
 
 
 def _read(call: ModelCall) -> regard.Readings:
@@ -246,7 +287,7 @@ def traits(model: Any, inputs: Inputs, calls: list[Called]) -> list[str]:
     layers = getattr(config, "num_hidden_layers", len(times))
     modules = len(times)
     found = {
-        f"{modules} of {layers} layers have attention": modules < layers and times.total() < layers,
+        f"attention in {modules} of {layers} layers": modules < layers and times.total() < layers,
         f"one module for {times.total()} layers": modules < times.total(),
         "grouped heads": any(c.call.key.shape[1] < c.call.query.shape[1] for c in calls),
         "values narrower than keys": any(
@@ -268,79 +309,10 @@ def traits(model: Any, inputs: Inputs, calls: list[Called]) -> list[str]:
 @functools.cache
 def refusal(specimen: Specimen) -> str:
     """What a watch says of a model that it cannot read."""
-    model = zoo.build(specimen)
+    model = build(specimen)
     try:
         with regard.watch(model, ask=regard.Ask(top=2)):
             run(model, specimen.inputs[0]())
     except regard.InputError as error:
         return str(error)
     raise AssertionError(f"{specimen} was read")
-
-
-_INTRODUCTION: Final = """\
-# Architectures
-
-`regard.watch` reads models of transformers whose attention goes through its attention interface.
-Here are {read} of them, tiny and random, and some that go their own ways. The page is written by
-`PYTHONPATH=tests python -m models.architectures`; a test holds it to what is measured.
-
-{versions}
-
-A ✓ means, for that implementation of attention:
-
-- the watched model's output is bit for bit what it is without a watch;
-- the weights that regard computes from what the attention was given are the model's own (those of
-  its eager attention, which `output_attentions=True` hands out) to 2e-5;
-- after the watch, and after one in which the model raised an error, nothing is left changed: not
-  the interface, the configuration, a module or a hook.
-
-Texts are read whole, padded on the left and padded on the right, with a mask and without one.
-Rows that see nothing, as those of padding on the left, are set aside: regard gives them no weight
-at all, eager attention spreads theirs evenly over everything, sdpa does not.
-
-| architecture | class | layers read | brings | eager | sdpa |
-|---|---|---|---|---|---|
-"""
-
-_OWN_WAYS: Final = """
-"Brings" is what the calls of its attention hold beyond queries, keys and values of one shape.
-A model that refuses sdpa does so by itself, before any watch.
-
-## Models that are not read
-
-They compute their attention without the interface, or have none, or do what regard does not know.
-A watch of them raises an error:
-
-| architecture | class | what the watch says |
-|---|---|---|
-"""
-
-
-def page() -> str:
-    """docs/architectures.md, measured anew."""
-    text = _INTRODUCTION.format(read=len(zoo.READ), versions=versions())
-    for specimen in zoo.READ:
-        eager, sdpa = (examine(specimen, one) for one in IMPLEMENTATIONS)
-        layers = ", ".join(f"{count} {kind}" for kind, count in eager.kinds)
-        seen = "; ".join(dict.fromkeys(eager.traits + sdpa.traits))
-        marks = " | ".join("✓" if one.refused is None else "refuses" for one in (eager, sdpa))
-        text += f"| {specimen} | `{specimen.model}` | {layers} | {seen} | {marks} |\n"
-    text += _OWN_WAYS
-    for specimen in zoo.APART:
-        text += f"| {specimen} | `{specimen.model}` | {refusal(specimen)} |\n"
-    return text
-
-
-def versions() -> str:
-    return (
-        f"Seen with transformers {transformers.__version__} and torch {_plain(torch.__version__)}."
-    )
-
-
-def _plain(version: str) -> str:
-    return version.split("+")[0]
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    PAGE.write_text(page(), encoding="utf-8")

@@ -1,29 +1,31 @@
-"""Tiny random models of many architectures of transformers, and something for each to read.
+"""Many architectures of transformers, each as a specimen.
 
-Nothing is downloaded: a model is its class, the settings that make it small, and a seed. The
-sizes differ where an architecture allows it (grouped heads, values narrower than keys, windows
-shorter than the text), since equal sizes hide mistakes.
+The sizes differ where an architecture allows it (grouped heads, values narrower than keys,
+windows shorter than the text), since equal sizes hide mistakes.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import torch
-import transformers
+from models.specimen import (
+    IMAGE_TOKEN,
+    PADDING,
+    READS_PAIRS,
+    VOCABULARY,
+    Specimen,
+    bare_text,
+    illustrated,
+    images,
+    large_images,
+    padded_sounds,
+    sounds,
+    spectrograms,
+)
 
-Inputs = dict[str, torch.Tensor]
-
-PADDING: Final = 0
-_LIVELY: Final = 1.5
-_VOCABULARY: Final = 97
-_IMAGE_TOKEN: Final = 3
 _ENDS: Final = {"bos_token_id": 1, "eos_token_id": 2}
 _TEXT: Final = {
-    "vocab_size": _VOCABULARY,
+    "vocab_size": VOCABULARY,
     "hidden_size": 32,
     "intermediate_size": 48,
     "num_hidden_layers": 2,
@@ -39,14 +41,14 @@ _EXPERTS: Final = {
     "moe_intermediate_size": 16,
 }
 _GPT_2: Final = _ENDS | {
-    "vocab_size": _VOCABULARY,
+    "vocab_size": VOCABULARY,
     "n_embd": 32,
     "n_layer": 2,
     "n_head": 4,
     "n_positions": 64,
 }
 _BOTH_SIDES: Final = _ENDS | {
-    "vocab_size": _VOCABULARY,
+    "vocab_size": VOCABULARY,
     "d_model": 32,
     "encoder_layers": 2,
     "decoder_layers": 2,
@@ -60,7 +62,7 @@ _BOTH_SIDES: Final = _ENDS | {
     "forced_eos_token_id": 2,
 }
 _T5: Final = {
-    "vocab_size": _VOCABULARY,
+    "vocab_size": VOCABULARY,
     "d_model": 32,
     "d_kv": 8,
     "d_ff": 48,
@@ -93,108 +95,6 @@ _SOUND: Final = {
 }
 
 
-def _random() -> torch.Generator:
-    return torch.Generator().manual_seed(7)
-
-
-def _ids(items: int, tokens: int) -> torch.Tensor:
-    return torch.randint(5, _VOCABULARY, (items, tokens), generator=_random())
-
-
-def padded_text() -> Inputs:
-    """Three texts of 12 tokens: whole, padded on the left, padded on the right."""
-    ids, mask = _ids(3, 12), torch.ones(3, 12, dtype=torch.long)
-    mask[1, :3] = 0
-    mask[2, -4:] = 0
-    return {"input_ids": ids * mask, "attention_mask": mask}
-
-
-def bare_text() -> Inputs:
-    """A text without padding or mask, so that a model may leave masks out altogether."""
-    return {"input_ids": _ids(1, 12)}
-
-
-def padded_pair() -> Inputs:
-    mask = torch.ones(3, 7, dtype=torch.long)
-    mask[1, -2:] = 0
-    mask[2, :2] = 0
-    return padded_text() | {"decoder_input_ids": _ids(3, 7), "decoder_attention_mask": mask}
-
-
-def bare_pair() -> Inputs:
-    return bare_text() | {"decoder_input_ids": _ids(1, 7)}
-
-
-def images() -> Inputs:
-    return {"pixel_values": torch.randn(2, 3, 24, 24, generator=_random())}
-
-
-def large_images() -> Inputs:
-    return {"pixel_values": torch.randn(2, 3, 32, 32, generator=_random())}
-
-
-def sounds() -> Inputs:
-    return {"input_values": torch.randn(2, 700, generator=_random())}
-
-
-def padded_sounds() -> Inputs:
-    mask = torch.ones(2, 700, dtype=torch.long)
-    mask[1, 400:] = 0
-    return sounds() | {"attention_mask": mask}
-
-
-def spectrograms() -> Inputs:
-    frames = torch.randn(2, 8, 40, generator=_random())
-    return {"input_features": frames, "decoder_input_ids": _ids(2, 7)}
-
-
-def illustrated() -> Inputs:
-    """Two prompts with an image of nine patches each; the second is padded on the left."""
-    image = [_IMAGE_TOKEN] * 9
-    ids = torch.tensor([[5, 6, *image, 8, 9, 10, 11], [PADDING, PADDING, 5, *image, 8, 9, 10]])
-    return {"input_ids": ids, "attention_mask": (ids != PADDING).long(), **images()}
-
-
-_READS_TEXT: Final = (padded_text, bare_text)
-_READS_PAIRS: Final = (padded_pair, bare_pair)
-
-
-@dataclass(frozen=True, eq=False)
-class Specimen:
-    """An architecture: its name, its class in transformers, small settings, and what it reads."""
-
-    name: str
-    model: str
-    settings: Mapping[str, Any]
-    inputs: tuple[Callable[[], Inputs], ...] = _READS_TEXT
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@functools.cache
-def build(specimen: Specimen) -> Any:
-    """The model, eager and in eval mode. The same each time: callers put back what they change."""
-    kind = getattr(transformers, specimen.model)
-    config = kind.config_class(**specimen.settings)
-    config._attn_implementation = "eager"
-    model = kind(config).eval()
-    _enliven(model)
-    return model
-
-
-@torch.no_grad()
-def _enliven(model: torch.nn.Module) -> None:
-    """Weights far from even: in a newborn model, a softcap or a sink would hardly show."""
-    random = _random()
-    for name, parameter in model.named_parameters():
-        if parameter.ndim == 2:
-            spread = _LIVELY / parameter.shape[1] ** 0.5
-            parameter.copy_(spread * torch.randn(parameter.shape, generator=random))
-        elif name.endswith("sinks"):
-            parameter.copy_(torch.randn(parameter.shape, generator=random))
-
-
 READ: Final = (
     Specimen("BERT", "BertModel", _TEXT),
     Specimen("BERT as a decoder", "BertLMHeadModel", _TEXT | {"is_decoder": True}),
@@ -204,7 +104,7 @@ READ: Final = (
         "DistilBERT",
         "DistilBertModel",
         {
-            "vocab_size": _VOCABULARY,
+            "vocab_size": VOCABULARY,
             "dim": 32,
             "hidden_dim": 48,
             "n_layers": 2,
@@ -335,12 +235,12 @@ READ: Final = (
         | _EXPERTS
         | {"attention_chunk_size": 5, "intermediate_size_mlp": 48, "no_rope_layers": [1, 0]},
     ),
-    Specimen("T5", "T5ForConditionalGeneration", _T5, _READS_PAIRS),
-    Specimen("mT5", "MT5ForConditionalGeneration", _T5, _READS_PAIRS),
-    Specimen("BART", "BartForConditionalGeneration", _BOTH_SIDES, _READS_PAIRS),
-    Specimen("mBART", "MBartForConditionalGeneration", _BOTH_SIDES, _READS_PAIRS),
-    Specimen("Pegasus", "PegasusForConditionalGeneration", _BOTH_SIDES, _READS_PAIRS),
-    Specimen("Marian", "MarianMTModel", _BOTH_SIDES, _READS_PAIRS),
+    Specimen("T5", "T5ForConditionalGeneration", _T5, READS_PAIRS),
+    Specimen("mT5", "MT5ForConditionalGeneration", _T5, READS_PAIRS),
+    Specimen("BART", "BartForConditionalGeneration", _BOTH_SIDES, READS_PAIRS),
+    Specimen("mBART", "MBartForConditionalGeneration", _BOTH_SIDES, READS_PAIRS),
+    Specimen("Pegasus", "PegasusForConditionalGeneration", _BOTH_SIDES, READS_PAIRS),
+    Specimen("Marian", "MarianMTModel", _BOTH_SIDES, READS_PAIRS),
     Specimen(
         "Whisper",
         "WhisperForConditionalGeneration",
@@ -377,8 +277,8 @@ READ: Final = (
         {
             "vision_config": {"model_type": "clip_vision_model"} | _IMAGE,
             "text_config": {"model_type": "llama"} | _GROUPED,
-            "image_token_id": _IMAGE_TOKEN,
-            "image_token_index": _IMAGE_TOKEN,
+            "image_token_id": IMAGE_TOKEN,
+            "image_token_index": IMAGE_TOKEN,
             "vision_feature_layer": -1,
         },
         (illustrated,),
@@ -390,7 +290,7 @@ APART: Final = (
     Specimen(
         "BLOOM",
         "BloomForCausalLM",
-        {"vocab_size": _VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+        {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4},
     ),
     Specimen(
         "LED",
@@ -401,7 +301,7 @@ APART: Final = (
             "max_encoder_position_embeddings": 64,
             "max_decoder_position_embeddings": 64,
         },
-        _READS_PAIRS,
+        READS_PAIRS,
     ),
     Specimen("MPNet", "MPNetModel", _TEXT | {"pad_token_id": 1}),
     Specimen(
@@ -420,7 +320,7 @@ APART: Final = (
         "GPTNeoForCausalLM",
         _ENDS
         | {
-            "vocab_size": _VOCABULARY,
+            "vocab_size": VOCABULARY,
             "hidden_size": 32,
             "intermediate_size": 48,
             "num_layers": 2,
@@ -434,7 +334,7 @@ APART: Final = (
         "Falcon",
         "FalconForCausalLM",
         {
-            "vocab_size": _VOCABULARY,
+            "vocab_size": VOCABULARY,
             "hidden_size": 32,
             "num_hidden_layers": 2,
             "num_attention_heads": 4,
@@ -444,12 +344,12 @@ APART: Final = (
     Specimen(
         "MPT",
         "MptForCausalLM",
-        {"vocab_size": _VOCABULARY, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
+        {"vocab_size": VOCABULARY, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
     ),
     Specimen(
         "XLNet",
         "XLNetModel",
-        {"vocab_size": _VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48},
+        {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48},
     ),
     Specimen("RoFormer", "RoFormerModel", _TEXT),
     Specimen("BigBird", "BigBirdModel", _TEXT | {"attention_type": "original_full"}),
@@ -457,7 +357,7 @@ APART: Final = (
     Specimen(
         "Mamba",
         "MambaForCausalLM",
-        {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+        {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
         (bare_text,),
     ),
     Specimen(
@@ -471,7 +371,7 @@ APART: Final = (
             "moe_intermediate_size": 16,
             "n_routed_experts": 4,
             "num_experts_per_tok": 2,
-            "unpadded_vocab_size": _VOCABULARY,
+            "unpadded_vocab_size": VOCABULARY,
         },
     ),
 )

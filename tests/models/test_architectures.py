@@ -1,0 +1,140 @@
+"""What regard.watch does to models of many architectures, and reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from models import zoo
+from models.architecture_page import PAGE, page, versions
+from models.architectures import (
+    IMPLEMENTATIONS,
+    LARGEST_DIFFERENCE,
+    Examination,
+    collect,
+    compare,
+    examine,
+    refusal,
+    run,
+)
+from models.specimen import Specimen, bare_text, build
+
+CASES = [(specimen, name) for specimen in zoo.READ for name in IMPLEMENTATIONS]
+CACHED = [
+    specimen
+    for specimen in zoo.READ
+    if specimen.name
+    in ("GPT-2", "Llama", "Mistral", "Gemma 2", "Gemma 3", "Llama 4 text", "gpt-oss", "DeepSeek-V3")
+]
+REFUSES = {("Gemma 2", "sdpa"), ("gpt-oss", "sdpa")}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for one another's threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def seen(specimen: Specimen, implementation: str) -> Examination:
+    examination = examine(specimen, implementation)
+    if (specimen.name, implementation) in REFUSES:
+        assert examination.refused
+        pytest.skip("transformers refuses the implementation")
+    assert examination.refused is None
+    return examination
+
+
+def test_there_are_enough() -> None:
+    names = [specimen.name for specimen in zoo.READ]
+    assert len(names) == len(set(names)) >= 38
+
+
+@pytest.mark.parametrize(("specimen", "implementation"), CASES, ids=str)
+def test_a_watched_model_gives_bit_for_bit_what_it_gives_otherwise(seen: Examination) -> None:
+    assert seen.identical
+
+
+@pytest.mark.parametrize(("specimen", "implementation"), CASES, ids=str)
+def test_weights_are_the_models_own(seen: Examination) -> None:
+    assert seen.difference <= LARGEST_DIFFERENCE
+    assert seen.recorded <= LARGEST_DIFFERENCE
+    assert seen.peak > 0.7  # not so even that a wrong scale or mask would pass
+
+
+@pytest.mark.parametrize(("specimen", "implementation"), CASES, ids=str)
+def test_nothing_is_left_changed(seen: Examination) -> None:
+    assert seen.changed == ()
+
+
+@pytest.mark.parametrize("specimen", zoo.READ, ids=str)
+def test_a_layers_kind_is_the_same_however_its_mask_is_given(specimen: Specimen) -> None:
+    kinds = {kinds for name in IMPLEMENTATIONS for kinds in examine(specimen, name).kinds}
+    assert len(kinds) == 1
+
+
+@pytest.mark.parametrize("specimen", zoo.APART, ids=str)
+def test_a_model_that_cannot_be_read_is_named(specimen: Specimen) -> None:
+    named = "layers.0.self_attn" if specimen.name == "Inkling 2" else specimen.model
+    assert named in refusal(specimen)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("specimen", CACHED, ids=str)
+def test_weights_are_the_models_own_with_a_cache(specimen: Specimen, implementation: str) -> None:
+    if (specimen.name, implementation) in REFUSES:
+        pytest.skip("transformers refuses the implementation")
+    model = build(specimen)
+    _, own = collect(lambda: in_pieces(model, specimen))
+    model.set_attn_implementation(implementation)
+    try:
+        _, calls = collect(lambda: in_pieces(model, specimen))
+    finally:
+        model.set_attn_implementation("eager")
+    queries = [called.call.query.shape[2] for called in calls]
+    assert sorted(set(queries)) == [1, 3, 8]
+    weights = tuple(called.weights for called in own if called.weights is not None)
+    difference, peak = compare(calls, weights)
+    assert difference <= LARGEST_DIFFERENCE
+    assert peak > 0.7
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.float32])
+def test_an_eager_model_adds_the_mask_it_is_given(kind: torch.dtype) -> None:
+    """A bool one too, as numbers: transformers passes what has four axes on as it is."""
+    llama = next(specimen for specimen in zoo.READ if specimen.name == "Llama")
+    inputs = bare_text()
+    given = torch.ones(1, 1, 12, 12, dtype=torch.bool).tril()
+    mask = given if kind == torch.bool else torch.zeros(given.shape).masked_fill(~given, -1e4)
+    _, calls = collect(lambda: run(build(llama), inputs | {"attention_mask": mask}))
+    difference, _ = compare(calls, tuple(called.weights for called in calls))
+    assert difference <= LARGEST_DIFFERENCE
+
+
+@torch.no_grad()
+def in_pieces(model: Any, specimen: Specimen) -> None:
+    """A prompt of 8 tokens, three more at once, and one more."""
+    inputs = specimen.inputs[0]()
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    past: dict[str, Any] = {}
+    for start, stop in ((0, 8), (8, 11), (11, 12)):
+        output = model(
+            input_ids=ids[:, start:stop], attention_mask=mask[:, :stop], use_cache=True, **past
+        )
+        name = "cache" if "cache" in output else "past_key_values"
+        past = {name: output[name]}
+
+
+def test_the_page_says_what_is_measured() -> None:
+    written = PAGE.read_text(encoding="utf-8").splitlines()
+    measured = page().splitlines()
+    for lines in (written, measured):
+        lines.remove(next(line for line in lines if line.startswith("Seen with transformers")))
+    assert written == measured
+    assert versions().startswith("Seen with transformers")
