@@ -111,6 +111,7 @@ class Collection:
     def take(self, place: Place, past: int, cached: bool, call: ModelCall, kind: Any) -> None:
         """Read and keep what is wanted of one call of a chosen layer."""
         batch = call.query.shape[0]
+        self._learn_padding(place, past, call)
         extent = self._extent(place, past, cached, call)
         if self.wanted.keep:
             self._say_memory(place, call, extent)
@@ -130,6 +131,22 @@ class Collection:
             track.kind = kind
             track.source = extent.source
             track.add(part, of_rows[1] - of_rows[0], of_keys[1] - of_keys[0], labels)
+
+    def _learn_padding(self, place: Place, past: int, call: ModelCall) -> None:
+        """Where the model was given no mask of two axes, its call's mask may tell the padding."""
+        sequence, segments = self.sequences[place.stack], call.mask.segments
+        batch, _, queries, _ = call.query.shape
+        if (
+            sequence.sure
+            or place.cross
+            or past
+            or not isinstance(segments, tuple)
+            or (batch, queries) != (sequence.batch, sequence.total)
+        ):
+            return
+        labels = np.broadcast_to(np.asarray(segments[1]), (batch, call.key.shape[2]))
+        if labels.shape[1] >= sequence.total:
+            sequence.learn(labels[:, : sequence.total] >= 0)
 
     def _extent(self, place: Place, past: int, cached: bool, call: ModelCall) -> _Extent:
         batch, _, queries, _ = call.query.shape

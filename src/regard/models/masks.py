@@ -65,7 +65,7 @@ def plain_mask(
 def recognise(allowed: Bool[Any, "..."], queries: int, keys: int) -> Mask | None:
     """The same mask in a few numbers, if it is causal, a window or padding, alike for all heads.
 
-    The last query stands beside the last key. Then no array of queries x keys has to be kept,
+    The last query stands beside the last key that is seen. Then no array of queries x keys is kept,
     and no work is done where nothing is seen.
     """
     cells = allowed.reshape((1,) * (4 - allowed.ndim) + tuple(allowed.shape))
@@ -77,20 +77,23 @@ def recognise(allowed: Bool[Any, "..."], queries: int, keys: int) -> Mask | None
     seen = cells.any(1)  # (batch, keys): by some query
     known = seen.cpu().numpy()
     segments = None if known.all() else (np.zeros(queries, np.int64), np.where(known, 0, -1))
-    offset = keys - queries
-    left, rights = _edges(cells, known, offset)
-    for right in rights:
-        if _is_banded(cells, seen, offset, left, right):
-            causal = right == 0
-            window = (left, None if causal else right)
-            positional = causal or window != (None, None)
-            return Mask(
-                causal=causal,
-                offset=offset if positional else None,
-                window=None if window == (None, None) else window,
-                segments=segments,
-            )
+    # beside the last key, or beside the last that is seen: a fixed cache has room beyond it
+    used = int(np.flatnonzero(known.any(0))[-1]) + 1 if known.any() else keys
+    for offset in sorted({keys - queries, used - queries}, reverse=True):
+        left, rights = _edges(cells, known, offset)
+        for right in rights:
+            if _is_banded(cells, seen, offset, left, right):
+                return _banded(offset, left, right, segments)
     return None
+
+
+def _banded(offset: int, left: int | None, right: int | None, segments: Any) -> Mask:
+    if right == 0:
+        window = None if left is None else (left, None)
+        return Mask(causal=True, offset=offset, window=window, segments=segments)
+    if left is None and right is None:
+        return Mask(segments=segments)
+    return Mask(offset=offset, window=(left, right), segments=segments)
 
 
 def _edges(

@@ -20,6 +20,7 @@ class Sequence:
 
     total: how many there are, padding included. ids `(batch, total)`, `UNKNOWN` where not seen.
     low, high: `(batch)`, the first token that is no padding and one past the last.
+    padded: whether there is padding; sure: whether a mask has told.
     """
 
     def __init__(self, batch: int) -> None:
@@ -29,6 +30,7 @@ class Sequence:
         self.low = np.zeros(batch, np.int64)
         self.high = np.zeros(batch, np.int64)
         self.padded = False
+        self.sure = False
         self.tracks: dict[Place, list[Track]] = {}
 
     def extend(
@@ -39,7 +41,6 @@ class Sequence:
         padding: Bool[np.ndarray, "batch tokens"] | None,
     ) -> None:
         """A pass over the tokens past..past+count-1."""
-        first = self.total == 0
         self.total = past + count
         grown = np.full((self.batch, self.total), UNKNOWN, np.int64)
         kept = min(past, self.ids.shape[1])
@@ -49,14 +50,18 @@ class Sequence:
         elif ids is not None and ids.shape == (self.batch, self.total):
             grown[:] = ids  # the whole text is handed on, and what is cached left out later
         self.ids = grown
-        high = np.full(self.batch, self.total)
+        self.high = np.full(self.batch, self.total)
         if padding is not None and padding.shape == (self.batch, self.total):
-            some = padding.any(1)
-            high = np.where(some, self.total - padding[:, ::-1].argmax(1), self.total)
-            if first:
-                self.low = np.where(some, padding.argmax(1), 0)
-                self.padded = bool((self.low > 0).any() or (high < self.total).any())
-        self.high = high
+            self.learn(padding)
+
+    def learn(self, padding: Bool[np.ndarray, "batch tokens"]) -> None:
+        """Which tokens are padding (False); where the first real one is stays as first learnt."""
+        some = padding.any(1)
+        self.high = np.where(some, self.total - padding[:, ::-1].argmax(1), self.total)
+        if not self.sure and not self.tracks:
+            self.low = np.where(some, padding.argmax(1), 0)
+            self.padded = bool((self.low > 0).any() or (self.high < self.total).any())
+        self.sure = True
 
     def span(self, item: int, batch: int) -> tuple[int, int]:
         """The first token of an item that is no padding, and one past the last.
