@@ -55,7 +55,7 @@ def encoder_decoder() -> Any:
     """A T5 with random weights, in eval mode."""
     torch.manual_seed(0)
     config = transformers.T5Config(
-        vocab_size=len(WORDS), d_model=16, d_kv=4, d_ff=24, num_layers=2, num_decoder_layers=3,
+        vocab_size=len(WORDS), d_model=16, d_kv=4, d_ff=24, num_layers=2,
         num_heads=4, pad_token_id=0, eos_token_id=2, decoder_start_token_id=0,
     )  # fmt: skip
     return transformers.T5ForConditionalGeneration(config).eval()

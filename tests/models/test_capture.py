@@ -7,6 +7,7 @@ import pytest
 
 import regard
 from regard.errors import InputError
+from regard.models.capture import EncoderReader, open_reader
 from regard.models.encoder import DEFAULT_DIRECTORY, default_encoder, load_encoder
 from regard.questions import special_mass
 
@@ -60,11 +61,8 @@ def test_models_that_are_accepted(write_tiny):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (
-            "bert-base-uncased",
-            r"model is 'bert-base-uncased', which is no directory here: expected",
-        ),
-        (3, "model is int: expected None for the embedded all-MiniLM-L6-v2, a local directory"),
+        ("bert-base-uncased", r"not in the local Hugging Face cache.*hf download bert-base-un"),
+        (3, "model is int: expected None for the embedded all-MiniLM-L6-v2, a directory"),
         ("", "model is '', which is no directory"),
     ],
 )
@@ -75,8 +73,21 @@ def test_models_that_are_not(model, message):
 
 def test_file_as_a_model(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="which is no directory here"):
+    with pytest.raises(InputError, match=r"is the file .*: expected a directory with config\.json"):
         regard.capture(TEXT, tmp_path / "model.safetensors")
+
+
+def test_device_and_dtype_of_the_embedded_model():
+    assert open_reader(device="cpu", dtype="float32").encoder is default_encoder()
+    with pytest.raises(InputError, match="device is 'cuda' and dtype 'auto': the embedded all-"):
+        open_reader(device="cuda")
+    with pytest.raises(InputError, match="runs in NumPy, on the CPU and in float32"):
+        open_reader(dtype="bfloat16")
+
+
+def test_bert_runs_in_numpy_unless_another_device_or_dtype_is_asked(write_tiny):
+    assert isinstance(open_reader(write_tiny()), EncoderReader)
+    assert isinstance(open_reader(write_tiny(), device="cpu", dtype="float32"), EncoderReader)
 
 
 def test_chosen_layers_and_what_is_kept():

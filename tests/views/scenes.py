@@ -49,6 +49,8 @@ def source(text: str | None = "A dog ate it", words: tuple[str, ...] = WORDS) ->
         kinds=("encoder",),
         read=None,
         apart=("[CLS]", "[SEP]"),
+        written=None,
+        stopped=None,
     )
 
 

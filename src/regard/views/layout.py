@@ -93,6 +93,11 @@ def heading(source: Source, place: int | None, terminal: Terminal) -> list[str]:
             f"Not in this model's vocabulary, all read as the same [UNK]: {unknown}{more}.", room
         )
     note += wrapped(_sees(source, terminal), room) if source.kind != "encoder" else []
+    if source.written is not None:
+        note += wrapped(f"It wrote: {isolate(clip(terminal.line(source.written), 2 * room))}", room)
+    if source.stopped is not None:
+        stopped = terminal.line(source.stopped)
+        note += wrapped(f"Stopped early, {stopped}: the rest is missing.", room)
     if len(source.kinds) > 1:
         others = " and ".join(f"--attention {kind}" for kind in source.kinds if kind != source.kind)
         note += wrapped(f"This is its {KINDS[source.kind]}; for the others, {others}.", room)

@@ -28,6 +28,8 @@ class Source:
     kind: "encoder", "decoder" (a word sees nothing after it) or "cross" (`words` read `read`).
     kinds: every kind of attention that was recorded. read: in "cross", the text that is read.
     apart: the special tokens, and in a decoder the first word: where heads rest.
+    written: what the model wrote itself, at the end of the text or in answer to it, or None.
+    stopped: how far the recording got, where it was interrupted, or None.
     """
 
     text: str | None
@@ -44,6 +46,8 @@ class Source:
     kinds: tuple[str, ...]
     read: str | None
     apart: tuple[str, ...]
+    written: str | None
+    stopped: str | None
 
 
 @dataclass(frozen=True)

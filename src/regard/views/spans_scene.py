@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "regard.spans/1"
 HEADS: Final = 3  # named for each span
+LEADING: Final = "part"
+"""The column that came closest to what cuts measure: docs/spans-study.md."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +94,16 @@ def stage(
     prompt: Prompt,
     record: Record,
     readings: SpanReadings,
-    effects: Sequence[float] | None,
-    leading: str,
+    effects: Sequence[float | None] | None,
 ) -> Spans:
-    """The scene; `leading` is the field that sorts it where nothing was tested."""
+    """The scene, sorted by `LEADING`, or by what was measured if effects are given, one a span."""
     count = len(readings.spans)
     tested = None if effects is None else [*effects, *[None] * len(REST)]
     parts = [
         _part(record, readings, group, None if tested is None else tested[group])
         for group in range(count + len(REST))
     ]
-    sorted_by = leading if effects is None else "effect"
+    sorted_by = LEADING if effects is None else "effect"
     return Spans(
         prompt=prompt,
         sorted_by=sorted_by,

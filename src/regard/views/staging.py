@@ -238,6 +238,8 @@ class Stage:
             kinds=self.kinds,
             read=None if read is side else " ".join(read.names) if read.text is None else read.text,
             apart=tuple(dict.fromkeys(read.words[word].text for word in apart)),
+            written=self.record.provenance.get("generated"),
+            stopped=self.record.provenance.get("stopped"),
         )
 
     def _row(self, layer: int, head: int, word: int) -> Row:

@@ -138,10 +138,11 @@ def _read_by(scene: OneWord, terminal: Terminal) -> list[str]:
         why = ": no word comes after it" if after else " beyond habit"
         return ["", *wrapped(f"No word reads {word}{why}.", terminal.columns)]
     exact = replace(source, exact=scene.read_by_exact)
+    by = "first" if links[0].habit is None else "beyond habit"
     rows = [replace(link, word=link.reader) for link in links]
     return [
         "",
-        f"Who reads {word}, strongest {'first' if scene.links[:1] and scene.links[0].habit is None else 'beyond habit'}:",
+        f"Who reads {word}, strongest {by}:",
         *link_table(rows, exact, terminal, reader=False),
     ]
 
