@@ -17,6 +17,7 @@ from regard import (
     memory_budget,
     readings,
     set_memory_budget,
+    steps,
 )
 
 
@@ -313,3 +314,11 @@ def test_the_budget_is_a_gibibyte_and_is_checked_before_any_work(budget):
     with pytest.raises(MemoryBudgetError, match=r"rows of shape .* take 6,104 MiB; the budget is "
                        r"1,024 MiB"):  # fmt: skip
         readings(x, x, ask=Ask(rows=range(40_000)))
+
+
+@pytest.mark.parametrize("sink", [np.nan, np.inf])
+@pytest.mark.parametrize("function", [attention, steps])
+def test_a_sink_must_be_a_number_or_no_sink(function, sink):
+    q = zeros(2, 3, 4)
+    with pytest.raises(InputError, match=f"sinks holds {sink}: expected finite numbers, or -inf"):
+        function(q, q, q, sinks=np.array([0.0, sink], np.float32))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import InputError
 from regard.mechanism.dialect import arrays_of, check_companion
 from regard.mechanism.mask import FlatMask, as_mask
-from regard.mechanism.numbers import checked_scale, checked_softcap
+from regard.mechanism.numbers import checked_scale, checked_sinks, checked_softcap
 from regard.mechanism.sight import Eyes
 from regard.mechanism.sizes import Sizes, measure
 
@@ -97,12 +96,7 @@ def _checked_sinks(
     if sinks is None:
         return None
     check_companion("sinks", sinks, arrays, query)
-    if tuple(sinks.shape) != (sizes.heads,):
-        raise InputError(
-            f"sinks has shape {tuple(sinks.shape)}: expected ({sizes.heads},), one number a "
-            "query head."
-        )
-    return np.array([float(sink) for sink in sinks])
+    return checked_sinks(sinks.tolist(), sizes.heads, np.dtype(np.float64))
 
 
 def _taken(arrays: Arrays, array: Any | None) -> Any | None:

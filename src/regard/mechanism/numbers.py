@@ -85,7 +85,7 @@ def _is_number(value: Any) -> bool:
 def checked_sinks(
     sinks: Any, heads: int, dtype: np.dtype[Any]
 ) -> Float[np.ndarray, " heads"] | None:
-    """One number a query head, in `dtype`."""
+    """One number a query head, in `dtype`; -inf is a sink that takes nothing."""
     if sinks is None:
         return None
     numbers = floats("sinks", sinks, dtype)
@@ -93,4 +93,6 @@ def checked_sinks(
         raise InputError(
             f"sinks has shape {numbers.shape}: expected ({heads},), one number a query head."
         )
+    for sink in numbers[np.isnan(numbers) | (numbers == np.inf)]:
+        raise InputError(f"sinks holds {sink}: expected finite numbers, or -inf for no sink.")
     return numbers
