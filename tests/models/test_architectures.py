@@ -156,6 +156,16 @@ def test_an_eager_model_adds_the_mask_it_is_given(kind: torch.dtype) -> None:
     assert difference <= LARGEST_DIFFERENCE
 
 
+@pytest.mark.parametrize("field", ["rows", "columns"])
+def test_what_a_text_does_not_have_is_named_by_the_field_that_asks(field: str) -> None:
+    llama = build(next(specimen for specimen in zoo.READ if specimen.name == "Llama"))
+    with (
+        pytest.raises(regard.InputError, match=f"^{field} holds 12 and the text has 12 tokens"),
+        regard.watch(llama, ask=regard.Ask(**{field: [12]})),
+    ):
+        run(llama, bare_text())
+
+
 @torch.no_grad()
 def in_pieces(model: Any, items: int) -> None:
     """Prompts of 8 tokens, three more at once, and one more."""

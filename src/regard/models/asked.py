@@ -57,8 +57,13 @@ def _may_be_sliced(asked: slice, rows: Any, stop: int) -> Any:
     return inside if last is None else inside & (rows < last)
 
 
-def rows_at_end(queries: Any, count: int) -> Int64[np.ndarray, " rows"] | None:
-    """The rows asked for among `count`, in the order asked; None for all that were read."""
+def rows_at_end(
+    queries: Any, count: int, name: str = "queries"
+) -> Int64[np.ndarray, " rows"] | None:
+    """The rows asked for among `count`, in the order asked; None for all that were read.
+
+    name: the field of the `Ask`, for the error.
+    """
     rows = np.arange(count)
     if queries is None or isinstance(queries, Sample):
         return None
@@ -66,10 +71,10 @@ def rows_at_end(queries: Any, count: int) -> Int64[np.ndarray, " rows"] | None:
         return rows[-1:]
     if isinstance(queries, slice):
         return rows[queries]
-    numbers = whole_numbers("queries", queries)
+    numbers = whole_numbers(name, queries)
     if numbers.size and (numbers.min() < -count or numbers.max() >= count):
         wrong = numbers.max() if numbers.max() >= count else numbers.min()
-        raise InputError(f"queries holds {wrong} and the text has {count} tokens.")
+        raise InputError(f"{name} holds {wrong} and the text has {count} tokens.")
     return np.where(numbers < 0, numbers + count, numbers)
 
 

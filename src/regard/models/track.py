@@ -137,8 +137,8 @@ class Track:
         self.heads = call.query.shape[1]
         self.scale, self.softcap, self.sinks = call.scale, call.softcap, call.sinks
         self.dtype = str(call.query.dtype).removeprefix("torch.")
-        self.rows = rows_at_end(ask.rows, stop)
-        columns = rows_at_end(ask.columns, first_key + call.key.shape[2])
+        self.rows = rows_at_end(ask.rows, stop, "rows")
+        columns = rows_at_end(ask.columns, first_key + call.key.shape[2], "columns")
         self.columns = columns
 
     def _check_stitches(self, start: int, queries: int) -> None:
