@@ -32,10 +32,10 @@ from regard.questions.spans import Span, paragraph_spans, token_labels
 sys.path.insert(0, str(Path(__file__).parent))
 from study_spans_texts import FILLER, TOPICS, Topic
 
-LENGTHS = (500, 600, 750, 950, 1300, 1950)
+LENGTHS = (500, 550, 620, 720, 950, 1950)
 SCHEMA = "regard.spans-study/1"
-DOCUMENT = 3  # sentences
-HIDDEN_UP_TO = 560  # tokens: hiding a document from all later rows costs a pass over these rows
+LONG = 900  # tokens; from there on documents have 6 sentences, else 3
+HIDDEN_UP_TO = 540  # tokens: hiding a document from all later rows costs a pass over these rows
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _prompt(
         told.append(rest.pop(0))
         room -= count(" " + told[-1])
     fact, decoys, remarks = told[0], told[1 : len(facts)], told[len(facts) :]
-    documents = _documents(fact, decoys, remarks, chance)
+    documents = _documents(fact, decoys, remarks, 3 if length < LONG else 6, chance)
     chance.shuffle(documents)
     documents.sort(key=lambda document: fact in document)
     mine = documents.pop()
@@ -102,11 +102,11 @@ def _prompt(
 
 
 def _documents(
-    fact: str, decoys: list[str], remarks: list[str], chance: random.Random
+    fact: str, decoys: list[str], remarks: list[str], size: int, chance: random.Random
 ) -> list[list[str]]:
-    """Documents of three sentences, at most one of them a fact or decoy."""
+    """Documents of about `size` sentences, at most one of them a fact or decoy."""
     told = [fact, *decoys]
-    count = max(len(told), (len(told) + len(remarks)) // DOCUMENT)
+    count = max(len(told), (len(told) + len(remarks)) // size)
     documents = [[one] for one in told] + [[] for _ in range(count - len(told))]
     for number, remark in enumerate(remarks):
         documents[-1 - number % count].append(remark)
@@ -131,7 +131,8 @@ def measure(model: Any, tokenizer: Any, prompt: Prompt) -> dict[str, Any]:
     special[0] = True
     ask = regard.Ask(queries=list(rows), rows=list(rows))
     with torch.no_grad(), regard.watch(model, ask=ask, keep=("value",)) as seen:
-        logits = model(input_ids=torch.tensor([whole])).logits[0, rows.start :].float()
+        seen_whole = model(input_ids=torch.tensor([whole]), logits_to_keep=len(answer))
+    logits = seen_whole.logits[0].float()
     readings = read_spans(seen.record, spans, labels, list(rows), special)
     keys = [np.flatnonzero(labels == number) for number in range(len(spans))]
     cuts = [regard.Cut(queries=slice(rows.start, None), keys=places) for places in keys]
@@ -208,7 +209,7 @@ def summarise(prompts: list[dict[str, Any]], against: str) -> dict[str, dict[str
     """
     used = [one for one in prompts if one[against] is not None]
     found = {}
-    for name in used[0]:
+    for name in used[0] if used else ():
         if name in NOT_COLUMNS:
             continue
         falls = [[-change for change in one[against]] for one in used]
@@ -218,7 +219,10 @@ def summarise(prompts: list[dict[str, Any]], against: str) -> dict[str, dict[str
             "spearman": round(float(np.mean(rho)), 3),
             "standard_error": round(float(np.std(rho) / max(len(rho) - 1, 1) ** 0.5), 3),
             "top_is_cut": round(
-                float(np.mean([top == int(np.argmax(f)) for top, f in zip(tops, falls, strict=True)])), 3
+                float(
+                    np.mean([top == int(np.argmax(f)) for top, f in zip(tops, falls, strict=True)])
+                ),
+                3,
             ),
             "top_is_fact": round(
                 float(np.mean([top == one["fact"] for top, one in zip(tops, used, strict=True)])), 3
@@ -248,8 +252,9 @@ def main() -> None:
         prompts.append(measure(model, tokenizer, prompt))
         last = prompts[-1]
         print(
-            f"{last['tokens']:5} tokens  {len(last['effect']):3} documents  log p {last['log_p']:6.2f}"
-            f"  fact's cut {last['effect'][last['fact']]:+.2f}  {last['seconds']:.0f} s",
+            f"{last['tokens']:5} tokens  {len(last['effect']):3} documents"
+            f"  log p {last['log_p']:6.2f}  fact's cut {last['effect'][last['fact']]:+.2f}"
+            f"  {last['seconds']:.0f} s",
             flush=True,
         )
         summary = {name: summarise(prompts, name) for name in ("effect", "hidden")}

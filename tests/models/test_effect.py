@@ -221,7 +221,12 @@ def test_what_is_refused() -> None:
         ("inputs is a text: give tokenizer=", "a text", ANSWER, Cut()),
         ("answer is a text: give tokenizer=", PROMPT, "a text", Cut()),
         ("answer is empty: expected at least one token", PROMPT, [], Cut()),
-        (r"inputs has shape \(2, 7\): expected the token ids of one", PROMPT.reshape(2, 7), [1], ()),
+        (
+            r"inputs has shape \(2, 7\): expected the token ids of one",
+            PROMPT.reshape(2, 7),
+            [1],
+            (),
+        ),
         ("inputs has 'pixel_values': expected some of input_ids", {"pixel_values": 0}, [1], ()),
         ("inputs has no 'input_ids'", {"attention_mask": [1]}, [1], ()),
         ("is padded", {"input_ids": [[0, 5]], "attention_mask": [[0, 1]]}, [1], ()),
@@ -238,9 +243,12 @@ def test_what_is_refused() -> None:
 def test_models_that_give_no_answer_are_refused() -> None:
     bert = BertForMaskedLM(
         BertConfig(
-            vocab_size=97, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            vocab_size=97,
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
             intermediate_size=16,
-        )  # fmt: skip
+        )
     ).eval()
     with pytest.raises(InputError, match="model is BertForMaskedLM: expected a causal language"):
         effect(bert, PROMPT, ANSWER, Cut())

@@ -17,6 +17,7 @@ from regard.errors import BackendError, InputError
 COMMANDS: Final = {
     "show": "See what a word attends to, in a real model.",
     "capture": "Record what a model attends to in a long text, to look at later.",
+    "spans": "Which parts of a prompt an answer reads, and what it loses without them.",
     "steps": "Work the four steps of attention through, number by number.",
     "info": "Versions, threads, the embedded model, what an extra would add.",
 }

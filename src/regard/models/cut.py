@@ -57,10 +57,11 @@ class Cut:
         if chosen is None:
             return np.ones(len(numbers), np.bool_)
         if isinstance(chosen, slice):
-            first, step = chosen.start or 0, chosen.step or 1
-            inside = (numbers >= first) & ((numbers - first) % step == 0)
-            return inside if chosen.stop is None else inside & (numbers < chosen.stop)
-        return np.isin(numbers, whole_numbers(axis, chosen))
+            first, step = int(chosen.start or 0), int(chosen.step or 1)
+            last = stop if chosen.stop is None else int(chosen.stop)
+            chosen = np.arange(first, min(last, stop), step)
+        named: Bool[np.ndarray, " numbers"] = np.isin(numbers, whole_numbers(axis, chosen))
+        return named
 
     def __repr__(self) -> str:
         given = ((name, getattr(self, name)) for name in _AXES)

@@ -14,6 +14,7 @@ from regard.errors import InputError
 from regard.mechanism.mask import whole_numbers
 from regard.models.cut import Cut, apply, in_layer
 from regard.models.interface import implementation_of, intercept, read_call, unpack
+from regard.models.places import Places
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64
@@ -73,7 +74,7 @@ def effect(
     for cut in chosen:
         if not isinstance(cut, Cut):
             raise InputError(f"cuts holds {type(cut).__name__}: expected regard.Cut.")
-    _check_model(model)
+    check_model(model)
     prompt = _prompt(inputs, tokenizer)
     wanted = _answer(answer, tokenizer)
     starts = [_start(cut, len(prompt)) for cut in chosen]
@@ -134,9 +135,10 @@ class _Passes:
         if self.cache is not None:
             given[self.cache_name] = copy.deepcopy(self.cache)  # a pass adds to it
         if cuts:
-            with intercept(_Cutting(self.names, cuts, self.shared)) as opened:
+            cutting = _Cutting(self.names, cuts, self.shared)
+            with intercept(cutting):
                 seen = self.model(**given, **last)
-            opened.handler.check()
+            cutting.check()
         else:
             seen = self.model(**given, **last)
         logits = seen.logits[0, -count:].float()
@@ -151,7 +153,7 @@ class _Cutting:
 
     def __init__(self, names: Mapping[Any, str], cuts: Sequence[Cut], past: int) -> None:
         self.names, self.cuts, self.past = names, cuts, past
-        self.numbers: dict[Any, int] = {}
+        self.places = Places()
 
     def __call__(
         self, module: Any, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -159,11 +161,10 @@ class _Cutting:
         result = function(module, *args, **kwargs)
         if module not in self.names:
             return result
-        number = self.numbers.setdefault(module, _number(module, len(self.numbers)))
-        cuts = in_layer(self.cuts, number)
+        name = self.names[module]
+        cuts = in_layer(self.cuts, self.places.place(module, name, "", 0).number)
         if not cuts:
             return result
-        name = self.names[module]
         query, key, value, mask, rest = unpack(args, kwargs)
         call = read_call(
             module, name, query, key, value, mask, rest, implementation_of(function, name)
@@ -175,7 +176,7 @@ class _Cutting:
 
     def check(self) -> None:
         """Raises InputError if a cut named no layer that was there."""
-        numbers = sorted(set(self.numbers.values()))
+        numbers = sorted({place.number for place in self.places})
         if not numbers:
             raise InputError(
                 "no attention of this model went through transformers' attention interface: "
@@ -196,11 +197,6 @@ def _cache_name() -> str:
     return "cache" if "cache" in named else "past_key_values"
 
 
-def _number(module: Any, order: int) -> int:
-    number = getattr(module, "layer_idx", None)
-    return order if number is None else int(number)
-
-
 def _start(cut: Cut, prompt: int) -> int:
     """The first row that a cut can change, or the first that predicts the answer if before."""
     return min(max(_first(cut.queries), _first(cut.keys)), prompt - 1)
@@ -214,7 +210,8 @@ def _first(chosen: Any) -> int:
     return int(np.min(whole_numbers("cut", chosen)))
 
 
-def _check_model(model: Any) -> None:
+def check_model(model: Any) -> None:
+    """Raises InputError unless the model goes on writing a prompt, the same each time."""
     name = type(model).__name__
     can_generate = getattr(model, "can_generate", None)
     if can_generate is None or not can_generate():

@@ -49,7 +49,8 @@ class SpanReadings:
     @property
     def weight(self) -> Float[np.ndarray, " groups"]:
         """Mean mass over rows and over all heads of all layers, each head counting alike."""
-        return self.mass.mean(axis=(0, 1), dtype=np.float64)
+        weight: Float[np.ndarray, " groups"] = self.mass.mean(axis=(0, 1), dtype=np.float64)
+        return weight
 
     @property
     def without_apart(self) -> Float[np.ndarray, " groups"]:
@@ -191,7 +192,7 @@ def _shares(
     """Each group's part of the result: (its Σ w_j v_j) · z / |z|²."""
     if layer.value is None:
         return None
-    value = layer.value.astype(np.float32, copy=False)
+    value = layer.value.astype(np.result_type(layer.value, np.float32), copy=False)
     heads, rows, keys = weights.shape
     kv_heads = len(value)  # the heads of one key head follow one another
     grouped = weights.reshape(kv_heads, heads // max(kv_heads, 1) * rows, keys)
@@ -202,4 +203,5 @@ def _shares(
     result = parts.sum(axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         along = np.einsum("hrgd,hrd->hrg", parts, result) / np.square(result).sum(-1)[..., None]
-    return along.reshape(heads, rows, count)
+    shares: Float[np.ndarray, "heads rows groups"] = along.reshape(heads, rows, count)
+    return shares

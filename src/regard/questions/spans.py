@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
 _PARAGRAPH: Final = re.compile(r"\n[ \t\r]*\n\s*")
-_SENTENCE_END: Final = re.compile(r"[.!?\u2026]+[\"'\u2019\u201d)\]]*(?=\s)|[\u3002\uff01\uff1f]+|\n+")
+_SENTENCE_END: Final = re.compile(
+    r"[.!?\u2026]+[\"'\u2019\u201d)\]]*(?=\s)|[\u3002\uff01\uff1f]+|\n+"
+)
 # Words that end in a point and end no sentence.
 _SHORT: Final = re.compile(
     r"(?:^|[\s(\"'])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|cf|e\.g|i\.e|Fig|approx)\.$"
@@ -51,8 +54,8 @@ class Span:
 def sentence_spans(text: str, start: int = 0, stop: int | None = None) -> tuple[Span, ...]:
     """The sentences of text[start:stop], named 's1', 's2', ...
 
-    A sentence ends with . ! ? … (and closing quotation marks) before white space, with 。！？, or with
-    the line; not with an initial or one of a few short forms (Dr., e.g.).
+    A sentence ends with . ! ? … (and closing quotation marks) before white space, with 。！？, or
+    with the line; not with an initial or one of a few short forms (Dr., e.g.).
     """
     stop = len(text) if stop is None else stop
     edges, first = [], start
@@ -112,7 +115,7 @@ def check_spans(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
                 f"span {span.name!r} is at {span.start}:{span.stop} and the text has {len(text)} "
                 "characters: expected to lie within it."
             )
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in pairwise(ordered):
         if after.start < before.stop:
             raise InputError(
                 f"span {after.name!r} begins at {after.start}, within {before.name!r} "
