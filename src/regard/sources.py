@@ -57,6 +57,21 @@ def token_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
     return _top_rows(layer, rows)
 
 
+def known_rows(layer: Layer) -> Bool[np.ndarray, " rows"]:
+    """Of which rows any weights are known, `(rows)`."""
+    known = np.zeros(len(layer.query_positions), np.bool_)
+    if layer.query is not None and layer.key is not None and layer.call is not None:
+        known[:] = True
+    elif layer.readings.top_index is not None and layer.readings.queries is not None:
+        known[layer.readings.queries] = True
+    elif layer.readings.rows is not None and layer.ask is not None:
+        flat = layer.ask.flatten(layer.sizes, 1)
+        known[flat.queries[flat.rows]] = True
+    else:
+        known[layer.readings.queries] = layer.readings.rows is not None
+    return known
+
+
 def token_columns(layer: Layer, columns: Int64[np.ndarray, " columns"]) -> TokenColumns:
     """What every row of a layer gives these columns. Raises InputError if nothing is known.
 

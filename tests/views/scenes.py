@@ -97,7 +97,7 @@ ONE_KIND = Kind("before", ("L0H2",))
 def sentence(**more: object) -> Sentence:
     parts = {"source": source(), "links": LINKS, "routines": ROUTINES, "special_mass": 0.42}
     parts["kinds"] = (Kind("mixed", ("L0H0",) * 40), Kind("special", ("L0H1",) * 31), ONE_KIND)
-    parts["readers"] = 4
+    parts["readers"] = parts["of"] = 4
     return Sentence(**{**parts, **more})  # type: ignore[arg-type]
 
 

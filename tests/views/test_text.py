@@ -10,7 +10,7 @@ import pytest
 
 from regard.views.cells import width
 from regard.views.layout import NOT_WHY
-from regard.views.scene import Routine, Vote
+from regard.views.scene import Rollout, Routine, Vote
 from regard.views.terminal import Terminal
 from regard.views.text import render
 from views import scenes
@@ -161,9 +161,10 @@ def test_words_that_the_model_does_not_know_are_named() -> None:
 
 
 def test_a_word_alone_is_said_to_be_alone() -> None:
-    text = text_of(scenes.one_word(votes=(), links=(), leads=None, others=None))
+    text = text_of(scenes.one_word(votes=(), links=(), read_by=(), leads=None, others=None))
     assert 'There is no other word for "it" to read.' in text
-    assert "beyond habit" not in text
+    assert 'No word reads "it" beyond habit.' in text
+    assert "strongest beyond habit" not in text
     assert "--versus" not in text
 
 
@@ -251,3 +252,83 @@ def test_a_long_text_is_cut_around_the_word() -> None:
     lines = lines_of(scenes.one_row(source=source, place=61))
     assert re.fullmatch("….*w59 \\[it\\] v0 .*…", lines[0])
     assert width(lines[0]) <= 79
+
+
+def decoder(**more: object) -> scenes.Source:
+    apart = {"special": (), "apart": ("A",), "kind": "decoder", "kinds": ("decoder",)}
+    return replace(scenes.source(words=("A", "dog", "ate", "it")), **{**apart, **more})
+
+
+def test_a_decoder_says_what_a_word_sees_and_where_heads_rest() -> None:
+    text = text_of(scenes.sentence(source=decoder(), special_mass=0.66))
+    assert "A decoder: each word sees itself and what stands before it, nothing after." in text
+    assert '"A", which comes first, takes 66 % of the words\' weight, averaged over heads:' in text
+    assert "decoders rest there, whatever the word (a sink)." in text
+    assert "31 give most of their weight to A" in text
+    one = decoder(special=("<s>", "</s>"), apart=("<s>", "</s>"))
+    text = text_of(scenes.sentence(source=one, special_mass=0.66))
+    assert "<s>, which comes first and </s>, take 66 % of the words' weight" in text
+
+
+def test_who_reads_a_word_is_listed_strongest_first() -> None:
+    links = tuple(scenes.Link(f"w{n}", "it", n, "L1H1", 0.9 - n / 10, 0.1, None) for n in range(6))
+    text = text_of(scenes.one_word(read_by=links))
+    assert 'Who reads "it", strongest beyond habit: word weight habit head w0 .90 .10' in text
+    assert "w3 .60" in text
+    assert "w4" not in text
+    text = text_of(scenes.one_word(read_by=links, read_by_exact=False))
+    assert "w0 ≥.90" in text
+    one = decoder()
+    text = text_of(scenes.one_word(source=one, place=3, read_by=()))
+    assert 'No word reads "it": no word comes after it.' in text
+
+
+def test_what_is_not_seen_is_named_and_not_tabled() -> None:
+    row = scenes.row()
+    unseen = tuple(replace(cell, seen=False, weight=0.0) for cell in row.cells[3:])
+    text = text_of(scenes.one_row(row=replace(row, cells=row.cells[:3] + unseen)))
+    assert "Not seen: ate, it, [SEP]." in text
+    assert "not seen" not in text
+    many = tuple(replace(unseen[0], word=f"w{n}") for n in range(1200))
+    text = text_of(scenes.one_row(row=replace(row, cells=row.cells[:3] + many)))
+    assert "Not seen: w0, w1, w2, w3, w4, w5 and 1,194 more." in text
+
+
+def test_in_a_long_row_what_has_next_to_nothing_is_summed_up() -> None:
+    row = scenes.row()
+    small = tuple(replace(row.cells[0], word=f"w{n}", weight=0.0001) for n in range(2000))
+    text = text_of(
+        scenes.one_row(row=replace(row, cells=(replace(row.cells[0], weight=0.8), *small)))
+    )
+    assert "[CLS] .80 .07 ████████████████ and 2,000 more words, together .20" in text
+
+
+def test_a_rollout_says_what_it_is_and_what_it_leaves_out() -> None:
+    cells = tuple(replace(cell, share=None) for cell in scenes.row().cells)
+    row = scenes.row(head="", pieces=("i", "##t"))
+    scene = Rollout(scenes.source(), "it", 4, 6, 0.5**6, replace(row, cells=cells))
+    text = text_of(scene)
+    assert 'Rollout: what "it" is made of after 6 layers, if each layer were half' in text
+    assert "dog .60 ████████████" in text
+    assert "the mean over its 2 pieces: i ##t" in text
+    assert "It leaves out values, projections and what stands between the layers" in text
+
+
+def test_of_a_long_text_it_is_said_how_many_words_were_asked() -> None:
+    assert "Asked" not in text_of(scenes.sentence())
+    text = text_of(scenes.sentence(readers=106, of=3_800))
+    assert "Asked: 106 of 3,800 words, evenly spread" in text
+
+
+def test_what_was_written_and_where_a_recording_stopped_is_said() -> None:
+    one = replace(scenes.source(), written="a\x1b dog", stopped="after 2 of 3 steps")
+    text = text_of(scenes.sentence(source=one))
+    assert "It wrote: a\\x1b dog" in text
+    assert "Stopped early, after 2 of 3 steps: the rest is missing." in text
+
+
+def test_of_several_kinds_of_attention_the_others_are_named() -> None:
+    one = replace(scenes.source(), kind="cross", kinds=("encoder", "cross"), read="le chien")
+    text = text_of(scenes.sentence(source=one))
+    assert "Its words read another text: le chien" in text
+    assert "for the others, --attention encoder." in text

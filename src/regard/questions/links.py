@@ -13,6 +13,7 @@ from regard.errors import InputError
 from regard.questions.apart import apart_mass, is_mark
 from regard.questions.routines import Routine, habit_row, routine_of, routines
 from regard.rows import find_layer, iterate_word_rows
+from regard.sources import known_rows
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -181,8 +182,11 @@ class Ranking:
             return []
         heads = lift.argmax(axis=0)
         furthest = np.where(self.candidates(reader, row), lift.max(axis=0), -np.inf)
-        words = np.argsort(-furthest, kind="stable")
-        words = words[np.isfinite(furthest[words])][:top]
+        words = np.flatnonzero(np.isfinite(furthest))
+        if top is not None and len(words) > top:  # sort no more of a long text than is wanted
+            least = np.partition(furthest[words], -top)[-top]
+            words = words[furthest[words] >= least]
+        words = words[np.argsort(-furthest[words], kind="stable")][:top]
         return [self.link(int(heads[word]), reader, int(word), row, usual) for word in words]
 
     def link(
@@ -219,10 +223,11 @@ def expected(
 
 
 def readers_of(record: Record, index: int) -> list[int]:
-    """The words that a layer reads from, special tokens and punctuation apart."""
+    """The words whose weights a layer knows, special tokens and punctuation apart."""
     layer = record.layers[index]
     side = record.sides[layer.query_side]
-    owners = np.flatnonzero(np.bincount(side.word_of[layer.query_positions]))
+    owner = side.word_of[layer.query_positions]
+    owners = np.setdiff1d(owner, owner[~known_rows(layer)])
     return [int(i) for i in owners if not side.words[i].special and not is_mark(side.words[i])]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -23,6 +23,9 @@ _KINDS: Final[tuple[Kind, ...]] = (
     "special", "before", "after", "itself", "same", "selective", "broad",
 )  # fmt: skip
 _MOST_READERS: Final = 512
+_FEWEST_READERS: Final = 64
+_WEIGHTS: Final = 2**27
+"""Weights that are looked at in all, once a text is so long that not every word can be asked."""
 _A_READER: Final = 2
 _A_HEAD: Final = 2
 
@@ -58,7 +61,8 @@ class Overview:
     routines: what heads usually do, by habit. kinds: what each head does in this text.
     special_mass: the part of the words' weight on special tokens and a decoder's first token,
         averaged over readers and heads.
-    readers, words: how many words were asked, and how many there are (at most 512 are asked).
+    readers, words: how many words were asked, and how many there are (at most 512 are asked; of
+        a long text in many heads fewer, 64 at least, evenly spread).
     exact: False where only the largest weights are known: weights are then lower bounds.
     """
 
@@ -79,9 +83,11 @@ def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Ove
     asked: set[int] = set()
     readers: set[int] = set()
     exact = True
+    whole, most = record, _most_readers(record)
+    record = replace(record, layers=tuple(replace(one, value=None) for one in record.layers))
     for index in range(len(record.layers)):
         every = readers_of(record, index)
-        chosen = _spread(every)
+        chosen = _spread(every, most)
         readers.update(every)
         asked.update(chosen)
         rank, seen = Ranking(record, index, habit), _HeadSums(record, index)
@@ -92,7 +98,7 @@ def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Ove
         kinds.extend(seen.kinds())
         masses.extend(seen.special())
     return Overview(
-        links=_varied(ranked(link for link in found if link.lift > 0), top),
+        links=_with_shares(whole, _varied(ranked(link for link in found if link.lift > 0), top)),
         routines=routines(record, habit),
         kinds=tuple(kinds),
         special_mass=float(np.mean(masses)) if masses else float("nan"),
@@ -106,7 +112,7 @@ def head_kinds(record: Record, layer: int) -> tuple[HeadKind, ...]:
     """The kind of each head of one layer, over at most 512 readers."""
     find_layer(record, layer)
     seen = _HeadSums(record, layer)
-    chosen = _spread(readers_of(record, layer))
+    chosen = _spread(readers_of(record, layer), _MOST_READERS)
     rank = Ranking(record, layer, None)
     for reader, row in zip(chosen, iterate_word_rows(record, layer, chosen), strict=True):
         seen.add(reader, row, rank.candidates(reader, row))
@@ -122,7 +128,8 @@ class _HeadSums:
         self.index = index
         self.own = layer.query_side == layer.key_side
         self.apart = record.apart(index)
-        self.texts = np.array([word.text.casefold() for word in side.words], dtype=object)
+        spelled = [word.text.casefold() for word in side.words]
+        self.texts = np.unique(spelled, return_inverse=True)[1] if spelled else np.zeros(0, int)
         self.place = np.cumsum(~side.special_words)
         self.readers = 0
         self.repeated = 0
@@ -166,11 +173,27 @@ class _HeadSums:
         return tuple(found)
 
 
-def _spread(readers: list[int]) -> list[int]:
-    """At most 512 of the readers, evenly spread."""
-    if len(readers) <= _MOST_READERS:
+def _most_readers(record: Record) -> int:
+    """How many words of each layer are asked."""
+    a_reader = sum(layer.heads * len(layer.key_positions) for layer in record.layers)
+    return min(_MOST_READERS, max(_FEWEST_READERS, _WEIGHTS // max(a_reader, 1)))
+
+
+def _spread(readers: list[int], most: int) -> list[int]:
+    """At most so many of the readers, evenly spread."""
+    if len(readers) <= most:
         return readers
-    return [readers[i] for i in np.linspace(0, len(readers) - 1, _MOST_READERS).astype(int)]
+    return [readers[i] for i in np.linspace(0, len(readers) - 1, most).astype(int)]
+
+
+def _with_shares(record: Record, links: tuple[Link, ...]) -> tuple[Link, ...]:
+    """The links with each word's part of the result, where values were kept."""
+    known = []
+    for link in links:
+        shares = record.weights(link.layer, link.reader).shares
+        share = None if shares is None else float(shares[link.head, link.word])
+        known.append(replace(link, share=None if share is None or np.isnan(share) else share))
+    return tuple(known)
 
 
 def _varied(links: tuple[Link, ...], top: int) -> tuple[Link, ...]:

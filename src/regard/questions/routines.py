@@ -11,6 +11,7 @@ from regard.errors import InputError
 from regard.habit import Habit
 from regard.record import Record
 from regard.rows import iterate_word_rows
+from regard.sources import known_rows
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -22,6 +23,8 @@ _ALWAYS: Final = 0.95
 _STEADY: Final = 0.15
 _FEWEST_ROWS: Final = 64
 _MOST_ROWS: Final = 256
+_WEIGHTS: Final = 2**27
+"""Weights that a habit is measured over in all, in a long text and many heads."""
 _REACH: Final = 16
 
 
@@ -110,12 +113,15 @@ def has_habit(record: Record, index: int, habit: Habit) -> bool:
 def habit_of(record: Record) -> Habit | None:
     """The habit of each head over a long text's own rows; None below 64 readers.
 
-    At most 256 readers, evenly spread, are read. Layers between two sides have none (0).
+    At most 256 readers, evenly spread, are read; 64 where there are many heads. Layers between
+    two sides have none (0).
     """
     readers = _readers(record)
     if len(readers) < _FEWEST_ROWS:
         return None
-    readers = readers[np.linspace(0, len(readers) - 1, min(len(readers), _MOST_ROWS)).astype(int)]
+    a_reader = sum(layer.heads * len(layer.key_positions) for layer in record.layers)
+    most = min(len(readers), _MOST_ROWS, max(_FEWEST_ROWS, _WEIGHTS // max(a_reader, 1)))
+    readers = readers[np.linspace(0, len(readers) - 1, most).astype(int)]
     own = [i for i, layer in enumerate(record.layers) if layer.query_side == layer.key_side]
     numbers = [record.layers[i].number for i in own]
     if len(set(numbers)) < len(numbers):
@@ -162,7 +168,8 @@ def _readers(record: Record) -> np.ndarray:
     side = record.sides[sides.pop()]
     is_reader = np.zeros((len(own), len(side.words)), np.bool_)
     for row, index in zip(is_reader, own, strict=True):
-        row[side.word_of[record.layers[index].query_positions]] = True
+        owner = side.word_of[record.layers[index].query_positions]
+        row[np.setdiff1d(owner, owner[~known_rows(record.layers[index])])] = True
         row[record.apart(index)] = False
     return np.flatnonzero(is_reader.all(axis=0))
 

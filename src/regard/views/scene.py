@@ -126,7 +126,8 @@ class Sentence:
     """A text as a whole: its strongest links beyond habit, and what its heads do.
 
     routines: what heads do by habit; those by position are not in `links`. kinds: what they do in
-    this text. readers: how many words were asked, all of a text that is not very long.
+    this text. readers, of: how many words were asked, of how many: all of them in a text that is
+    not very long.
     """
 
     view: ClassVar[str] = "sentence"
@@ -136,6 +137,7 @@ class Sentence:
     kinds: tuple[Kind, ...]
     special_mass: float | None
     readers: int
+    of: int
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ class Stage:
             kinds=tuple(Kind(kind, tuple(heads)) for kind, heads in kinds.items()),
             special_mass=number(seen.special_mass),
             readers=seen.readers,
+            of=seen.words,
         )
 
     def one_word(self, word: int) -> OneWord:

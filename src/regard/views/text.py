@@ -87,6 +87,9 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
     lines += _set_aside(scene.routines, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, "the words' weight", terminal)
     lines += _kinds(scene, terminal)
+    if scene.readers < scene.of:
+        asked = f"Asked: {scene.readers:,} of {scene.of:,} words, evenly spread; any other: --word."
+        lines += wrapped(asked, terminal.columns)
     lines += wrapped(NOT_WHY, terminal.columns)
     if scene.links:
         best = next((link for link in scene.links if abs(link.distance or 0) > 2), scene.links[0])
@@ -138,7 +141,7 @@ def _read_by(scene: OneWord, terminal: Terminal) -> list[str]:
         why = ": no word comes after it" if after else " beyond habit"
         return ["", *wrapped(f"No word reads {word}{why}.", terminal.columns)]
     exact = replace(source, exact=scene.read_by_exact)
-    by = "first" if links[0].habit is None else "beyond habit"
+    by = "first" if source.habit is None or links[0].habit is None else "beyond habit"
     rows = [replace(link, word=link.reader) for link in links]
     return [
         "",
