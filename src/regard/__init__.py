@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from regard.models.cut import Cut as Cut
     from regard.models.effect import Effect as Effect, effect as effect
     from regard.models.given import from_qkv as from_qkv, from_weights as from_weights
+    from regard.models.loading import load_model as load_model
     from regard.models.watch import watch as watch
     from regard.record import Layer as Layer, Record as Record, Side as Side
     from regard.storage import load as load
@@ -65,6 +66,7 @@ _HOMES: Final = {
     "regard.models.cut": ("Cut",),
     "regard.models.effect": ("Effect", "effect"),
     "regard.models.given": ("from_qkv", "from_weights"),
+    "regard.models.loading": ("load_model",),
     "regard.models.watch": ("watch",),
     "regard.record": ("Layer", "Record", "Side"),
     "regard.storage": ("load",),

@@ -15,7 +15,10 @@ import click
 SCHEMA: Final = "regard.info/1"
 UNPACKED: Final = "unknown version (not installed, run from its source)"
 EXTRAS: Final = {
-    "torch": (("torch", "transformers"), "attention, readings and panels on torch tensors"),
+    "torch": (
+        ("torch", "transformers", "gguf", "accelerate"),
+        "other people's models (--model), and attention on torch tensors",
+    ),
     "figures": (("matplotlib",), "matplotlib, for the figures to come"),
 }
 

@@ -121,4 +121,3 @@ def _links(
         for place in chosen
         if furthest[place] > 0
     ]
-
