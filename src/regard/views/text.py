@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         OneRow,
         OneWord,
         Rollout,
-        Routine,
         Sentence,
         Source,
     )
@@ -84,7 +83,7 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
         lines += link_table(scene.links, source, terminal, reader=True)
     else:
         lines.append("No word reads another one here beyond habit.")
-    lines += _set_aside(scene.routines, terminal) if scene.links else []
+    lines += _set_aside(scene, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, "the words' weight", terminal)
     lines += _kinds(scene, terminal)
     if scene.readers < scene.of:
@@ -113,7 +112,7 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         lines += link_table(scene.links, source, terminal, reader=False)
     elif scene.votes:
         lines += wrapped(f"No head reads another word from {word} beyond habit.", terminal.columns)
-    lines += _set_aside(scene.routines, terminal) if scene.links else []
+    lines += _set_aside(scene, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, word, terminal)
     lines += _read_by(scene, terminal)
     lines += ["", *wrapped(f"{scene.row.head} ({scene.why})", terminal.columns)]
@@ -252,11 +251,11 @@ def _others(scene: OneWord, terminal: Terminal) -> list[str]:
     return wrapped(f"{said} on average.", terminal.columns)
 
 
-def _set_aside(routines: Sequence[Routine], terminal: Terminal) -> list[str]:
+def _set_aside(scene: Sentence | OneWord, terminal: Terminal) -> list[str]:
     """The heads that read by position, which rankings leave out."""
     said = []
-    for routine in routines:
-        if not routine.reads.startswith("["):
+    for routine in scene.routines:
+        if routine.reads not in scene.source.apart:
             how = "always" if routine.always else "mostly"
             said.append(f"{_some(routine.heads)} {how} {routine.reads}")
     return wrapped(f"Set aside, by position: {'; '.join(said)}.", terminal.columns) if said else []
