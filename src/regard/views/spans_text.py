@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ROWS: Final = 20  # spans listed; JSON has all
 NAMED: Final = 3  # spans whose heads are named
 LAYER_SPANS: Final = 6  # spans in the table by layer
+NAME: Final = 12
 EXCERPT: Final = 18  # cells of a span's text at least
 BAR: Final = 12
 
@@ -48,9 +49,10 @@ def render(
     if by_layer:
         lines += ["", *_layers(scene, terminal)]
     lines += [""]
-    for column in _columns(scene):
+    columns = _columns(scene, terminal)
+    for column in columns:
         lines += wrapped(MEANINGS[column], terminal.columns, "  ")
-    if "effect" in _columns(scene):
+    if "effect" in columns:
         lines += wrapped(
             "A cut takes the span from the rows that predict the answer, in every head; what "
             "other tokens have gathered from it is still there.",
@@ -66,7 +68,7 @@ def _heading(scene: Spans, terminal: Terminal) -> list[str]:
     prompt = scene.prompt
     room = terminal.columns
     heads = sorted(set(prompt.heads))
-    each = f" × {heads[0]} heads" if len(heads) == 1 else f", {sum(prompt.heads)} heads"
+    each = f" × {_many(heads[0], 'head')}" if len(heads) == 1 else f", {sum(prompt.heads)} heads"
     model = f"{terminal.line(prompt.model)}, {_many(len(prompt.layers), 'layer')}{each}"
     size = f"{_many(prompt.tokens, 'token')} in {_many(len(scene.spans), 'span')}"
     said = "It generated" if prompt.generated else "Answer given"
@@ -80,23 +82,30 @@ def _heading(scene: Spans, terminal: Terminal) -> list[str]:
     ]
 
 
-def _columns(scene: Spans) -> list[str]:
-    """The fields that are shown: the leading one last, beside the bars."""
+def _columns(scene: Spans, terminal: Terminal) -> list[str]:
+    """The fields that are shown, as far as there is room: the leading one last, by the bars."""
     columns = ["length", "weight", "without_apart"]
     if any(part.part is not None for part in scene.spans):
         columns.append("part")
     if any(part.effect is not None for part in scene.spans):
         columns.append("effect")
-    return [*(name for name in columns if name != scene.sorted_by), scene.sorted_by]
+    columns = [*(name for name in columns if name != scene.sorted_by), scene.sorted_by]
+    while _taken(scene, columns) + EXCERPT > terminal.columns and len(columns) > 1:
+        columns.pop(0)
+    return columns
+
+
+def _taken(scene: Spans, columns: Sequence[str]) -> int:
+    """Cells of a line of the ranking beside the text and the bar."""
+    names = max(width("span"), *(min(width(part.name), NAME) for part in scene.spans))
+    return 2 + names + 2 + sum(2 + max(width(TITLES[name]), 5) for name in columns)
 
 
 def _ranking(scene: Spans, terminal: Terminal) -> list[str]:
     listed = scene.spans[:ROWS]
-    columns = _columns(scene)
-    names = [clip(terminal.line(part.name), 12) for part in listed]
-    taken = 2 + max(map(width, ["span", *names])) + 2
-    taken += sum(2 + max(width(TITLES[name]), 5) for name in columns) + 3 + BAR
-    room = max(terminal.columns - taken, EXCERPT)
+    columns = _columns(scene, terminal)
+    names = [clip(terminal.line(part.name), NAME) for part in listed]
+    room = max(terminal.columns - _taken(scene, columns) - 2 - BAR, EXCERPT)
     rows = [["span", "text", *(TITLES[name] for name in columns)]]
     for name, part in zip(names, listed, strict=True):
         text = scene.prompt.text[part.start : part.stop]
@@ -116,7 +125,9 @@ def _rest(scene: Spans, terminal: Terminal) -> list[str]:
     """What lies in no span."""
     if not scene.rest:
         return []
-    columns = [name for name in _columns(scene) if name not in ("without_apart", "effect")]
+    columns = [
+        name for name in _columns(scene, terminal) if name not in ("without_apart", "effect")
+    ]
     rows = [["in no span", "tokens", *(TITLES[name] for name in columns)]]
     for part in scene.rest:
         rows.append([part.name, str(part.tokens), *_numbers(part, columns, scene.exact)])
