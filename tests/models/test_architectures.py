@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from models.architectures import (
     own_weights,
     refusal,
     run,
+    same,
 )
 from models.specimen import Specimen, bare_text, build, padded_text
 
@@ -154,6 +156,26 @@ def test_an_eager_model_adds_the_mask_it_is_given(kind: torch.dtype) -> None:
     _, calls = collect(lambda: run(build(llama), inputs | {"attention_mask": mask}))
     difference, _ = compare(calls, tuple(called.weights for called in calls))
     assert difference <= LARGEST_DIFFERENCE
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["Llama", "Gemma 2", "gpt-oss", "T5", "BEiT"])
+def test_a_16_bit_model_gives_what_it_gives_otherwise(name: str, dtype: torch.dtype) -> None:
+    """Masks, sinks and biases come in its dtype, or beside it in another."""
+    specimen = next(specimen for specimen in zoo.READ if specimen.name == name)
+    model = copy.deepcopy(build(specimen)).to(dtype)
+    inputs = {
+        key: part.to(dtype) if part.is_floating_point() else part
+        for key, part in specimen.inputs[0]().items()
+    }
+    plain = run(model, inputs)
+    with regard.watch(model, ask=regard.Ask(entropy=True, received=True)) as seen:
+        watched = run(model, inputs)
+    assert same(plain, watched)
+    for layer in seen.records[0].layers:
+        assert layer.readings.entropy is not None
+        assert layer.readings.entropy.dtype == np.float32
+        assert np.isfinite(layer.readings.entropy).all()
 
 
 @pytest.mark.parametrize("field", ["rows", "columns"])
