@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from models import zoo
-from models.architectures import IMPLEMENTATIONS, examine, refusal
+from models.architectures import IMPLEMENTATIONS, Examination, examine, refusal
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "architectures.md"
 _INTRODUCTION: Final = """\
@@ -59,7 +59,7 @@ def page() -> str:
         eager, sdpa = (examine(specimen, one) for one in IMPLEMENTATIONS)
         layers = ", ".join(f"{count} {kind}" for kind, count in eager.kinds[0])
         seen = "; ".join(dict.fromkeys(eager.traits + sdpa.traits))
-        marks = " | ".join("✓" if one.refused is None else "refuses" for one in (eager, sdpa))
+        marks = " | ".join(_mark(one) for one in (eager, sdpa))
         text += f"| {specimen} | `{specimen.model}` | {layers} | {seen} | {marks} |\n"
     text += _OWN_WAYS
     said: dict[str, list[str]] = {}
@@ -69,6 +69,12 @@ def page() -> str:
     for message, names in said.items():
         text += f"\n> {message}\n\n{', '.join(names)}.\n"
     return text
+
+
+def _mark(examination: Examination) -> str:
+    if examination.refused is not None:
+        return "refuses"
+    return "✓" if examination.right else "✗"
 
 
 def versions() -> str:

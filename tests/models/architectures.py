@@ -64,6 +64,12 @@ class Examination:
     kinds: tuple[tuple[tuple[str, int], ...], ...] = ()
     traits: tuple[str, ...] = ()
 
+    @property
+    def right(self) -> bool:
+        """Whether the watch read the model rightly and left it as it was."""
+        exact = max(self.difference, self.recorded) <= LARGEST_DIFFERENCE
+        return self.refused is None and self.identical and exact and not self.changed
+
 
 @functools.cache
 def examine(specimen: Specimen, implementation: str) -> Examination:
