@@ -21,6 +21,7 @@ from transformers import (
 )
 from transformers.modeling_utils import AttentionInterface
 
+import regard
 from regard.errors import InputError
 from regard.models.cut import Cut, apply, in_layer
 from regard.models.effect import effect
@@ -185,6 +186,26 @@ def test_a_cut_in_cached_decode_is_that_of_one_pass(kind: str) -> None:
     uncut = model(input_ids=made_ids.sequences[:, :-1], use_cache=False).logits[0]
     assert (uncut[3:] - whole[3:]).abs().amax(-1).min() > 1e-3
     torch.testing.assert_close(uncut[:3], whole[:3], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral"])
+def test_watch_cuts_alike_in_one_pass_and_step_by_step(kind: str) -> None:
+    model = made(kind)
+    cut = Cut(layers=[0, 2], queries=ANSWER_ROWS, keys=[9, 11])
+    (seen,) = effect(model, PROMPT, ANSWER, cut)
+    ids = torch.as_tensor(np.concatenate((PROMPT, ANSWER)))[None, :ROWS]
+    at = np.arange(len(ANSWER))
+    with torch.no_grad(), regard.watch(model, cut=[cut]):
+        whole = model(input_ids=ids).logits[0, len(PROMPT) - 1 :]
+        cache = model(input_ids=ids[:, : len(PROMPT)], use_cache=True)
+        steps, past = [cache.logits[0, -1]], cache.cache
+        for place in range(len(PROMPT), ROWS):
+            step = model(input_ids=ids[:, place : place + 1], cache=past, use_cache=True)
+            steps, past = [*steps, step.logits[0, -1]], step.cache
+    for logits in (whole, torch.stack(steps)):
+        found = logits.float().log_softmax(-1)[at, ANSWER].double().sum()
+        assert float(found) == pytest.approx(seen.after, abs=5e-6)
+    assert abs(seen.change) > 1e-3
 
 
 def test_everything_is_put_back_also_after_an_error() -> None:
