@@ -140,19 +140,19 @@ def measure(model: Any, tokenizer: Any, prompt: Prompt) -> dict[str, Any]:
     hidden = None
     if len(ids) <= HIDDEN_UP_TO:
         gone = [regard.Cut(keys=places, queries=slice(places[-1] + 1, None)) for places in keys]
-        hidden = [one.change for one in regard.effect(model, ids, answer, gone)]
+        hidden = rounded(one.change for one in regard.effect(model, ids, answer, gone))
     result = {
         "topic": prompt.topic,
         "tokens": len(ids),
         "answer": prompt.answer,
         "greedy": bool((logits.argmax(-1).numpy() == np.array(answer)).all()),
-        "log_p": found[0].before,
+        "log_p": round(found[0].before, 6),
         "fact": next(
             number
             for number, span in enumerate(spans)
             if prompt.fact in prompt.text[span.start : span.stop]
         ),
-        "effect": [one.change for one in found],
+        "effect": rounded(one.change for one in found),
         "hidden": hidden,
         **columns(readings, spans),
     }
@@ -179,7 +179,12 @@ def columns(readings: SpanReadings, spans: tuple[Span, ...]) -> dict[str, list[f
         "largest_head": mean.max(axis=0),
         "heads_that_agree": np.bincount(mean.argmax(axis=1), minlength=count) / len(mean),
     }
-    return {name: [float(number) for number in numbers] for name, numbers in found.items()}
+    return {name: rounded(numbers) for name, numbers in found.items()}
+
+
+def rounded(numbers: Any) -> list[float]:
+    """To six decimals, which is beyond what float32 tells."""
+    return [round(float(number), 6) for number in numbers]
 
 
 NOT_COLUMNS = frozenset(
@@ -201,10 +206,13 @@ def _ranks(numbers: np.ndarray) -> np.ndarray:
     return ((ends - counts + ends - 1) / 2)[place]
 
 
-def summarise(prompts: list[dict[str, Any]], against: str) -> dict[str, dict[str, float]]:
-    """For each column: mean rank correlation with the fall of log p, and how often it is right.
+def summarise(
+    prompts: list[dict[str, Any]], against: str, *, size: bool
+) -> dict[str, dict[str, float]]:
+    """For each column: mean rank correlation with what cuts do, and how often it is right.
 
-    standard_error is over the prompts. top_is_cut: in what part of them the column's first
+    size: with how much log p changes either way; else with how much it falls. standard_error is
+    over the prompts. top_is_cut: in what part of them the column's first
     document is the one whose cut costs most; top_is_fact: is the one that tells the answer.
     """
     used = [one for one in prompts if one[against] is not None]
@@ -212,7 +220,7 @@ def summarise(prompts: list[dict[str, Any]], against: str) -> dict[str, dict[str
     for name in used[0] if used else ():
         if name in NOT_COLUMNS:
             continue
-        falls = [[-change for change in one[against]] for one in used]
+        falls = [[abs(fall) if size else -fall for fall in one[against]] for one in used]
         rho = [spearman(one[name], fall) for one, fall in zip(used, falls, strict=True)]
         tops = [int(np.argmax(one[name])) for one in used]
         found[name] = {
@@ -257,7 +265,11 @@ def main() -> None:
             f"  {last['seconds']:.0f} s",
             flush=True,
         )
-        summary = {name: summarise(prompts, name) for name in ("effect", "hidden")}
+        summary = {
+            f"{name}, {'size' if size else 'fall'}": summarise(prompts, name, size=size)
+            for name in ("effect", "hidden")
+            for size in (False, True)
+        }
         study = {"schema": SCHEMA, "model": model.config._name_or_path, "summary": summary}
         given.out.write_text(json.dumps({**study, "prompts": prompts}) + "\n")
     print(json.dumps(summary, indent=1))

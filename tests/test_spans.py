@@ -210,6 +210,7 @@ def test_the_heads_that_read_a_span_most() -> None:
     layer, head = np.unravel_index(masses.argmax(), masses.shape)
     first, *rest = found.top_heads(1, 3)
     assert first[:2] == (layer, head)
+    np.testing.assert_allclose(found.top_head, grouped(dense(arrays)[0]).mean(2).max((0, 1)))
     np.testing.assert_allclose(first[2], masses.max())
     np.testing.assert_allclose([one[2] for one in rest], sorted(masses.ravel())[-2:-4:-1])
 

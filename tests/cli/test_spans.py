@@ -70,7 +70,7 @@ def test_the_screen(model: str, prompt: str) -> None:
     text = shown("--model", model, "--file", prompt, "--answer", "the food")
     assert "18 tokens in 3 spans; read by tiny-llama, 3 layers × 4 heads" in text
     assert re.search(r'Answer given: "the food" \(2 tokens, log p −\d+\.\d\d\)', text)
-    assert re.search(r"s1 +a dog ate the food\. +-?\.\d\d +-?\.\d\d +-?\.\d\d +-?\.\d\d", text)
+    assert re.search(r"s1 +a dog ate the f\S+ +-?\.\d\d +-?\.\d\d +-?\.\d\d +-?\.\d\d", text)
     assert re.search(r"special and first tokens +1 +\.\d\d +\.\d\d", text)
     assert re.search(r"the answer so far +1 +\.\d\d +\.\d\d", text)
     assert re.search(r"s\d is read most by L\dH\d \(\.\d\d\), L\dH\d", text)
@@ -117,6 +117,7 @@ def test_what_is_told_is_what_the_library_gives(model: str, prompt: str) -> None
         left = weights[..., 1:].sum(-1).mean()
         assert part["without_apart"] == pytest.approx(mine.mean() / left, abs=1e-5)
         best = np.unravel_index(mine.mean(2).argmax(), (3, 4))
+        assert part["top_head"] == part["readers"][0]["weight"]
         assert part["readers"][0]["head"] == f"L{best[0]}H{best[1]}"
     parts = [*seen["spans"], *seen["rest"]]
     for name in ("length", "weight", "part"):

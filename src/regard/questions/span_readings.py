@@ -77,6 +77,12 @@ class SpanReadings:
         return parts
 
     @property
+    def top_head(self) -> Float[np.ndarray, " groups"]:
+        """The mean mass over the rows in the one head that reads a group most."""
+        largest: Float[np.ndarray, " groups"] = self.mass.mean(axis=1, dtype=np.float64).max(axis=0)
+        return largest
+
+    @property
     def by_layer(self) -> Float[np.ndarray, "layers groups"]:
         """Mean mass over the rows and heads of each layer of the record, in order."""
         owner = np.array([layer for layer, _ in self.heads])

@@ -59,8 +59,9 @@ class Part:
     start, stop: its characters in the prompt; None under `rest`. length: what an even spread over
     all visible tokens would give it. weight: its mean share of the answer rows' attention, over
     all heads. without_apart: its share of what is left of that without special tokens and the
-    first one. part: its mean part of the heads' results. effect: Δ log p of the answer when its
-    rows cannot read the span; None where it was not tested. by_layer: `weight`, layer by layer.
+    first one. part: its mean part of the heads' results. top_head: `weight` in the one head that
+    reads it most, the first of `readers`. effect: Δ log p of the answer when its rows cannot read
+    the span; None where it was not tested. by_layer: `weight`, layer by layer.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Part:
     weight: float
     without_apart: float | None
     part: float | None
+    top_head: float
     effect: float | None
     readers: tuple[Reader, ...]
     by_layer: tuple[float, ...]
@@ -130,6 +132,7 @@ def _part(record: Record, readings: SpanReadings, group: int, effect: float | No
         weight=float(readings.weight[group]),
         without_apart=_finite(readings.without_apart[group]),
         part=None if parts is None else _finite(parts[group]),
+        top_head=float(readings.top_head[group]),
         effect=None if effect is None else _finite(effect),
         readers=tuple(
             Reader(record.layers[layer].label(head), weight)

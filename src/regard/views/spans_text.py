@@ -20,12 +20,14 @@ LAYER_SPANS: Final = 6  # spans in the table by layer
 NAME: Final = 12
 EXCERPT: Final = 18  # cells of a span's text at least
 BAR: Final = 12
+LEAST_BAR: Final = 5
 
 TITLES: Final = {
     "length": "length",
     "weight": "weight",
     "without_apart": "w/o first",
     "part": "part",
+    "top_head": "top head",
     "effect": "Δ log p",
 }
 MEANINGS: Final = {
@@ -35,6 +37,7 @@ MEANINGS: Final = {
         "w/o first: the same without special and first tokens, divided by what is left."
     ),
     "part": "part: of the heads' results, mean over all heads; may be negative.",
+    "top_head": "top head: weight in the one head that reads it most.",
     "effect": "Δ log p: of the answer, when it cannot read the span; below 0 it helped.",
 }
 
@@ -87,10 +90,11 @@ def _columns(scene: Spans, terminal: Terminal) -> list[str]:
     columns = ["length", "weight", "without_apart"]
     if any(part.part is not None for part in scene.spans):
         columns.append("part")
+    columns.append("top_head")
     if any(part.effect is not None for part in scene.spans):
         columns.append("effect")
     columns = [*(name for name in columns if name != scene.sorted_by), scene.sorted_by]
-    while _taken(scene, columns) + EXCERPT > terminal.columns and len(columns) > 1:
+    while _taken(scene, columns) + EXCERPT + 2 + LEAST_BAR > terminal.columns and len(columns) > 1:
         columns.pop(0)
     return columns
 
@@ -177,7 +181,7 @@ def _size(part: Part, scene: Spans) -> float:
 def _with_bars(lines: list[str], sizes: Sequence[float], terminal: Terminal) -> list[str]:
     head, *rest = lines
     room = min(terminal.columns - max(width(line) for line in lines) - 2, BAR)
-    if room >= 5:
+    if room >= LEAST_BAR:
         rest = [
             f"{line}  {terminal.bar(size, room)}" for line, size in zip(rest, sizes, strict=True)
         ]
