@@ -110,6 +110,8 @@ def _column(layer: Layer, column: int) -> Float[np.ndarray, "heads rows"]:
         scale=call.scale,
         softcap=call.softcap,
     ).max_score
+    assert score is not None
+    assert layer.readings.lse is not None
     with np.errstate(all="ignore"):
         weights: Float[np.ndarray, "heads rows"] = np.exp(score - layer.readings.lse)
     weights[score == -np.inf] = 0

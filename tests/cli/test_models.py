@@ -185,9 +185,9 @@ def test_an_interrupt_keeps_the_layers_that_are_done(
     path = tmp_path / "part.regard"
     out, _, record = captured(path, TEXT, "--model", directory / "plain")
     assert [layer.number for layer in record.layers] == [0, 1]
-    assert "Stopped early: after 2 of 3 steps" in out
+    assert "Stopped early: with 2 of 3 layers" in out
     text = " ".join(shown("show", path).split())
-    assert "Stopped early, after 2 of 3 steps (layers, then tokens written): the rest is" in text
+    assert "Stopped early, with 2 of 3 layers: the rest is missing." in text
 
 
 def test_bad_input_says_what_to_do(directory: Path, tmp_path: Path) -> None:

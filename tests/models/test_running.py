@@ -108,7 +108,7 @@ def test_an_interrupt_keeps_the_layers_that_are_done() -> None:
     whole = regard.capture(TEXT, decoder(), tokenizer=tokenizer())
     part = interrupted(2, keep_partial=True)
     assert [layer.number for layer in part.layers] == [0, 1]
-    assert part.provenance["stopped"].startswith("after 2 of 3 steps")
+    assert part.provenance["stopped"] == "with 2 of 3 layers"
     np.testing.assert_array_equal(part.row(1, 3, 7), whole.row(1, 3, 7))
     with pytest.raises(KeyboardInterrupt):
         interrupted(2)

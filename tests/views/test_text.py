@@ -323,7 +323,7 @@ def test_of_a_long_text_it_is_said_how_many_words_were_asked() -> None:
 def test_what_was_written_and_where_a_recording_stopped_is_said() -> None:
     one = replace(scenes.source(), written="a\x1b dog", stopped="after 2 of 3 steps")
     text = text_of(scenes.sentence(source=one))
-    assert "It wrote: a\\x1b dog" in text
+    assert "It wrote: a\\x1b dog What it read to write a word is the row of the word before" in text
     assert "Stopped early, after 2 of 3 steps: the rest is missing." in text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -199,14 +199,14 @@ class _progress:  # noqa: N801 - used as the function that it stands for
     """A bar on standard error, layer by layer, where that is a terminal."""
 
     def __enter__(self) -> Callable[[int, int], None]:
-        self._bar = click.progressbar(
+        self._bar: Any = click.progressbar(
             length=1, label="Reading", file=sys.stderr, show_pos=True, item_show_func=None
         )
         self._bar.__enter__()
         return self._step
 
     def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)  # type: ignore[arg-type]
+        self._bar.__exit__(*error)
 
     def _step(self, done: int, total: int) -> None:
         self._bar.length = total

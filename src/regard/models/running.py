@@ -47,7 +47,7 @@ def read_text(
     tokens = int(inputs["input_ids"].shape[1])
     _check_length(model, tokenizer, tokens, generate)
     steps = _Steps(model, max(generate - 1, 0), progress)
-    stopped = None
+    stopped = False
     said: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
         seen = stack.enter_context(
@@ -60,10 +60,10 @@ def read_text(
         except KeyboardInterrupt:
             if not (keep_partial and steps.done):
                 raise
-            stopped = f"after {steps.done} of {steps.total} steps (layers, then tokens written)"
+            stopped = True
     record = seen.record
-    if stopped is not None:
-        said["stopped"] = stopped
+    if stopped:
+        said["stopped"] = steps.reached(len(record.layers))
     return dataclasses.replace(record, provenance={**record.provenance, **said})
 
 
@@ -172,6 +172,13 @@ class _Steps:
             for handle in handles:
                 handle.remove()
 
+    def reached(self, recorded: int) -> str:
+        """How far it got, in words."""
+        layers = len(self._layers)
+        if self.done < layers:
+            return f"with {recorded} of {layers} layers"
+        return f"after {self.done - layers + 1} of {self.total - layers + 1} tokens"
+
     def _hook(self, place: int) -> Callable[..., None]:
         def after(*given: Any) -> None:
             count = len(self._layers)
@@ -193,7 +200,7 @@ def _stack(model: Any) -> list[Any]:
         for module in whole.modules()
         if isinstance(module, ModuleList) and len({type(layer) for layer in module}) == 1
     ]
-    return list(max(lists, key=len)) if lists else []
+    return max((list(layers) for layers in lists), key=len, default=[])
 
 
 def _text_config(config: Any) -> Any:

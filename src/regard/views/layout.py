@@ -95,6 +95,8 @@ def heading(source: Source, place: int | None, terminal: Terminal) -> list[str]:
     note += wrapped(_sees(source, terminal), room) if source.kind != "encoder" else []
     if source.written is not None:
         note += wrapped(f"It wrote: {isolate(clip(terminal.line(source.written), 2 * room))}", room)
+        said = "What it read to write a word is the row of the word before that."
+        note += wrapped(said, room)
     if source.stopped is not None:
         stopped = terminal.line(source.stopped)
         note += wrapped(f"Stopped early, {stopped}: the rest is missing.", room)
