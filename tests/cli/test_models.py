@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import signal
@@ -173,21 +174,34 @@ def test_capture_reads_files_and_pipes(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_the_layers_that_are_done(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from regard.cli import capture as command
+    from regard.cli.source import Progress
 
-    class Stopping(command._progress):
+    class Stopping(Progress):
         def _step(self, done: int, total: int) -> None:
             super()._step(done, total)
             if done == 2:
                 signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("regard.cli.capture._progress", Stopping)
+    monkeypatch.setattr(importlib.import_module("regard.cli.capture"), "Progress", Stopping)
     path = tmp_path / "part.regard"
     out, _, record = captured(path, TEXT, "--model", directory / "plain")
     assert [layer.number for layer in record.layers] == [0, 1]
     assert "Stopped early: with 2 of 3 layers" in out
     text = " ".join(shown("show", path).split())
     assert "Stopped early, with 2 of 3 layers: the rest is missing." in text
+
+
+def test_more_than_there_is_memory_for_is_refused_before_it_is_taken(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.cli.source._available", lambda: 1000)
+    plain = ("--model", directory / "plain")
+    out = tmp_path / "x.regard"
+    result = run("capture", TEXT, *plain, "-o", out)
+    assert result.exit_code == 2
+    assert "This takes 0.1 MB and 0.1 MB of memory are free. Choose some --layers" in result.stderr
+    assert not out.exists()
+    assert "of memory are free" in refused("show", TEXT, *plain)
 
 
 def test_bad_input_says_what_to_do(directory: Path, tmp_path: Path) -> None:

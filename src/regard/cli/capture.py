@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from regard.cli.source import (
+    KEPT,
     MOST_BYTES,
     SAVED,
+    Progress,
     Source,
     check_text,
     decoded,
+    in_bytes,
+    make_room,
     model_options,
     read_file,
 )
 from regard.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from regard.mechanism.readings import Ask
     from regard.models.size import Size
     from regard.record import Record
 
-KEPT: Final = ("query", "key", "value")
 FLAGS: Final = ("share", "entropy", "lse", "max_score", "received")
 NUMBERS: Final = ("top", "thumbnail")
 _HELP: Final = """Record what a model attends to in a text, to look at later.
@@ -110,8 +111,11 @@ def capture(
     _say(f"Loading {model}" if model is not None else "Loading the embedded model")
     reader = source.reader()
     size = reader.size(read, chosen)
-    _say(_about(size, wanted, kept, generate))
-    with _progress() as progress:
+    size = replace(size, tokens=size.tokens + generate)
+    needed = size.kept(kept), size.readings(wanted, _asked_rows(wanted, size.tokens, generate))
+    _say(_about(size, generate, kept, needed))
+    make_room(sum(needed))
+    with Progress() as progress:
         record = reader.read(
             read,
             ask=wanted,
@@ -170,47 +174,23 @@ def _numbers(layers: str | None) -> list[int] | None:
     return list(dict.fromkeys(chosen))
 
 
-def _about(size: Size, ask: Ask, kept: tuple[str, ...], generate: int) -> str:
-    """What will be read, and the memory that it takes."""
-    new = f" and {generate} to write" if generate else ""
-    heads = f"{size.layers} layers × {size.heads} heads" if size.heads else f"{size.layers} layers"
-    said = f"{size.tokens:,} tokens{new}, {heads}"
-    whole = replace_tokens(size, size.tokens + generate)
-    rows = whole.tokens
+def _asked_rows(ask: Ask, tokens: int, generate: int) -> int:
+    """How many rows will be read."""
     if isinstance(ask.queries, str):
-        rows = 1 + generate
-    elif isinstance(ask.queries, slice):
-        rows = min(-ask.queries.start, size.tokens) + generate
-    readings = whole.readings(ask, rows) if ask.anything else 0
-    keeps = f"{', '.join(kept)} {_bytes(whole.kept(kept))}; " if kept else ""
-    return f"{said}. Memory and disk: {keeps}readings about {_bytes(readings)}"
+        return 1 + generate
+    if isinstance(ask.queries, slice):
+        return min(-int(ask.queries.start) + generate, tokens)
+    return tokens
 
 
-def replace_tokens(size: Size, tokens: int) -> Size:
-    """The same for a text of this many tokens."""
-    return replace(size, tokens=tokens)
-
-
-def _bytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 0.1):.1f} MB"
-
-
-class _progress:  # noqa: N801 - used as the function that it stands for
-    """A bar on standard error, layer by layer, where that is a terminal."""
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._bar: Any = click.progressbar(
-            length=1, label="Reading", file=sys.stderr, show_pos=True, item_show_func=None
-        )
-        self._bar.__enter__()
-        return self._step
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def _step(self, done: int, total: int) -> None:
-        self._bar.length = total
-        self._bar.update(done - self._bar.pos)
+def _about(size: Size, generate: int, kept: tuple[str, ...], needed: tuple[int, int]) -> str:
+    """What will be read, and the memory that it takes."""
+    new = f", {generate} of them to write" if generate else ""
+    keeps = f"{', '.join(kept)} {in_bytes(needed[0])}; " if kept else ""
+    return (
+        f"{size.tokens:,} tokens{new}, {size.layers} layers × {size.heads} heads. "
+        f"Memory and disk: {keeps}readings about {in_bytes(needed[1])}"
+    )
 
 
 def _say(text: str) -> None:
@@ -229,7 +209,7 @@ def _report(record: Record, output: str) -> None:
 
     terminal = Terminal.of(sys.stdout)
     words = [word for word in record.sides[0].words if not word.special]
-    lines = [f"{terminal.shown(output)}: {_bytes(Path(output).stat().st_size)}, {record!r}"]
+    lines = [f"{terminal.shown(output)}: {in_bytes(Path(output).stat().st_size)}, {record!r}"]
     for name, title in (("generated", "It wrote"), ("stopped", "Stopped early")):
         if name in record.provenance:
             lines += wrapped(f"{title}: {terminal.line(record.provenance[name])}", terminal.columns)

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from regard.cli.source import (
+    KEPT,
     MOST_BYTES,
     SAVED,
+    Progress,
     Source,
     check_text,
     decoded,
+    make_room,
     model_options,
     read_file,
 )
@@ -191,9 +194,19 @@ def _argument(given: str | None) -> str | None:
 
 def _captured(text: str, source: Source) -> Record:
     check_text(text)
-    return source.reader().read(
-        text, ask=None, layers=None, keep=("query", "key", "value"), generate=source.generate
-    )
+    reader = source.reader()
+    if source.model is not None:
+        make_room(reader.size(text).kept(KEPT))
+    hidden = source.model is None or not sys.stderr.isatty()
+    with Progress(hidden) as progress:
+        return reader.read(
+            text,
+            ask=None,
+            layers=None,
+            keep=KEPT,
+            generate=source.generate,
+            progress=progress,
+        )
 
 
 def _scene(record: Record, ask: Asked, source: Source) -> Scene:

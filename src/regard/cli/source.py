@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from regard.models.capture import Reader
 
 SAVED: Final = ".regard"
+KEPT: Final = ("query", "key", "value")
 MOST_BYTES: Final = 4_000_000  # far beyond any model here; stops a wrong file early
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
@@ -74,6 +76,59 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+class Progress:
+    """A bar on standard error, layer by layer; without a terminal there, its name alone.
+
+    hidden: nothing at all.
+    """
+
+    def __init__(self, hidden: bool = False) -> None:
+        self._bar: Any = click.progressbar(
+            length=1, label="Reading", file=sys.stderr, show_pos=True, hidden=hidden
+        )
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        self._bar.__enter__()
+        return self._step
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(*error)
+
+    def _step(self, done: int, total: int) -> None:
+        self._bar.length = total
+        self._bar.update(done - self._bar.pos)
+
+
+def make_room(needed: int) -> None:
+    """Let a recording that was announced take its memory. Raises InputError if there is not so
+    much, as far as the system says."""
+    from regard.mechanism.readings import memory_budget, set_memory_budget
+
+    free = _available()
+    if free is not None and needed > free:
+        raise InputError(
+            f"This takes {in_bytes(needed)} and {in_bytes(free)} of memory are free. Choose some "
+            "--layers; or regard capture --keep none --ask top=8,entropy,received."
+        )
+    set_memory_budget(max(memory_budget(), 2 * needed))
+
+
+def in_bytes(count: int) -> str:
+    """'1.2 GB', '31.4 MB'."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 0.1):.1f} MB"
+
+
+def _available() -> int | None:
+    """Bytes of memory that can be had without swapping, None where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def check_text(text: str) -> None:
