@@ -78,6 +78,21 @@ def rows_at_end(
     return np.where(numbers < 0, numbers + count, numbers)
 
 
+def places_so_far(name: str, asked: Any, count: int) -> Int64[np.ndarray, " places"]:
+    """The rows or columns asked for, of a text that may get longer; negative ones from its end
+    as it is now."""
+    places = whole_numbers(name, asked)
+    return check_places(name, np.where(places < 0, places + count, places), None)
+
+
+def check_places(name: str, places: Any, count: int | None) -> Int64[np.ndarray, " places"]:
+    """Raises InputError for places that a text of `count` tokens does not have."""
+    if places.size and (places.min() < 0 or (count is not None and places.max() >= count)):
+        wrong = places.min() if places.min() < 0 else places.max()
+        raise InputError(f"{name} holds {wrong} and the text has {count} tokens.")
+    return np.asarray(places, np.int64)
+
+
 def counts_from_end(queries: Any) -> bool:
     """Whether which rows are meant changes as the text gets longer."""
     if isinstance(queries, slice):

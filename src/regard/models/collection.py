@@ -14,7 +14,7 @@ from regard.mechanism.readings import memory_budget
 from regard.models.masks import part_of
 from regard.models.naming import Vocabulary
 from regard.models.sequence import Sequence
-from regard.models.track import Track, Wanted
+from regard.models.track import KEPT, Track, Wanted
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
@@ -231,9 +231,10 @@ class Collection:
         layers = self._layers_like(place)
         self.memory = size * layers
         self._said = tokens if not self._said else max(tokens, self._said + self._said // 4)
+        names = ", ".join(name for name in KEPT if name in self.wanted.keep)
         said = (
-            f"keeping {', '.join(sorted(self.wanted.keep))} of {layers} layers over {tokens} "
-            f"tokens takes {self.memory / 2**20:,.1f} MiB"
+            f"keeping {names} of {layers} layers over {tokens} tokens takes "
+            f"{self.memory / 2**20:,.1f} MiB"
         )
         if self.memory > memory_budget():
             raise MemoryBudgetError(

@@ -10,7 +10,13 @@ import numpy as np
 from regard.errors import InputError
 from regard.mechanism.api import readings
 from regard.mechanism.readings import Ask, Readings
-from regard.models.asked import counts_from_end, rows_at_end, rows_so_far
+from regard.models.asked import (
+    check_places,
+    counts_from_end,
+    places_so_far,
+    rows_at_end,
+    rows_so_far,
+)
 from regard.models.grown import Grown
 from regard.models.masks import in_numpy, part_of
 from regard.models.pieces import Piece, joined
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 ALWAYS: Final = 3
 """Groups of keys whose mass is read where an ask has no groups of its own: the first token if it is
 no special one, special tokens but the first, and a special token that is the first."""
+
+KEPT: Final = ("query", "key", "value")
 
 _BY_ROW: Final = (
     "top_index",
@@ -122,7 +130,6 @@ class Track:
             if decodes
             else rows_so_far(self.wanted.queries, start, start + queries)
         )
-        # the mask is read off the model's own arrays, which it may write to again
         self.pieces.append(Piece(start, queries, first_key, keys, call.mask))
         self._keep(call, queries)
         ask = self._ask(rows, start, first_key, keys)
@@ -137,9 +144,8 @@ class Track:
         self.heads = call.query.shape[1]
         self.scale, self.softcap, self.sinks = call.scale, call.softcap, call.sinks
         self.dtype = str(call.query.dtype).removeprefix("torch.")
-        self.rows = rows_at_end(ask.rows, stop, "rows")
-        columns = rows_at_end(ask.columns, first_key + call.key.shape[2], "columns")
-        self.columns = columns
+        self.rows = places_so_far("rows", ask.rows, stop)
+        self.columns = places_so_far("columns", ask.columns, first_key + call.key.shape[2])
 
     def _check_stitches(self, start: int, queries: int) -> None:
         """Refuse what cannot be told of several calls together."""
@@ -154,10 +160,11 @@ class Track:
                 f"the model went back to token {start} and computes rows again, as assisted "
                 "generation does: received is a sum that cannot forget them. Leave received out."
             )
-        if ask.received and queries > 1 and counts_from_end(self.wanted.queries):
+        summed = ask.received and counts_from_end(self.wanted.queries)
+        if queries > 1 and (summed or counts_from_end(ask.rows) or counts_from_end(ask.columns)):
             raise InputError(
-                "the prompt is computed in chunks, and received sums over rows counted from its "
-                "end, which only the last chunk knows: ask queries=None or count from the start."
+                "the prompt is computed in chunks, and the ask has received, rows or columns "
+                "counted from its end, which only the last chunk knows: count from the start."
             )
 
     def _rewind(self, start: int) -> None:
@@ -252,6 +259,8 @@ class Track:
         at = self.items.index(item)
         positions = np.concatenate([np.arange(p.start, p.start + p.rows) for p in self.pieces])
         chosen = self._chosen()
+        check_places("rows", self.rows, self.stop)
+        check_places("columns", self.columns, self.last_key)
         keys = np.arange(self.first_key, self.last_key)
         apart = key_side.special.copy()
         if self.kind == "decoder" and len(apart):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from regard.models.naming import Vocabulary
 from regard.models.passes import Frame, Passes
 from regard.models.places import Choice, Place, Places
 from regard.models.seen import Seen
-from regard.models.track import Wanted
-
-KEPT: Final = ("query", "key", "value")
+from regard.models.track import KEPT, Wanted
 
 
 @contextmanager
