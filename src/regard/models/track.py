@@ -259,8 +259,7 @@ class Track:
         at = self.items.index(item)
         positions = np.concatenate([np.arange(p.start, p.start + p.rows) for p in self.pieces])
         chosen = self._chosen()
-        check_places("rows", self.rows, self.stop)
-        check_places("columns", self.columns, self.last_key)
+        self.check()
         keys = np.arange(self.first_key, self.last_key)
         apart = key_side.special.copy()
         if self.kind == "decoder" and len(apart):
@@ -287,12 +286,21 @@ class Track:
             **kept,
         )
 
+    def check(self) -> None:
+        """Raises InputError for rows or columns that the text, as long as it got, does not have."""
+        check_places("rows", self.rows, self.stop)
+        check_places("columns", self.columns, self.last_key)
+        rows_at_end(self.wanted.queries, self._prompt)
+
+    @property
+    def _prompt(self) -> int:
+        """One past the last row that was computed together with others, or alone as the first."""
+        several = [piece.start + piece.rows for piece in self.pieces if piece.rows > 1]
+        return max(several) if several and len(self.pieces) > 1 else self.stop
+
     def _chosen(self) -> Int64[np.ndarray, " chosen"]:
         """Which of the rows that were read are the ones asked for, in the order asked."""
-        prompt = max((p.start + p.rows for p in self.pieces if p.rows > 1), default=self.stop)
-        if len(self.pieces) == 1:
-            prompt = self.stop
-        wanted = rows_at_end(self.wanted.queries, prompt)
+        wanted = rows_at_end(self.wanted.queries, self._prompt)
         if wanted is None:
             return np.arange(len(self.read))
         place = {int(row): index for index, row in enumerate(self.read)}

@@ -174,6 +174,10 @@ class _Watching:
                 "of output_attentions=True."
             )
         self.choice.check_used(self.places)
+        for tracks in self.collection.layers:
+            for track in tracks:
+                if track.pieces:
+                    track.check()
 
 
 def _check_model(model: Any) -> None:
