@@ -7,8 +7,7 @@ SmolLM2-135M-Instruct). A prompt is a text of short documents, one of which tell
 question about it; about a dozen others tell the like of other things. For each of 30 prompts,
 every document is cut from the rows that predict the answer, and the change of the answer's
 log-probability is ranked beside what was read of the document and beside two baselines that read
-nothing: its length and its place. For the shortest prompts, the document is also hidden from
-every later row. On a quiet machine this takes about 10 minutes.
+nothing: its length and its place. On a quiet machine this takes about 10 minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from study_spans_texts import FILLER, TOPICS, Topic
 LENGTHS = (500, 550, 620, 720, 950, 1950)
 SCHEMA = "regard.spans-study/1"
 LONG = 900  # tokens; from there on documents have 6 sentences, else 3
-HIDDEN_UP_TO = 540  # tokens: hiding a document from all later rows costs a pass over these rows
 
 
 @dataclass(frozen=True)
@@ -137,10 +135,6 @@ def measure(model: Any, tokenizer: Any, prompt: Prompt) -> dict[str, Any]:
     keys = [np.flatnonzero(labels == number) for number in range(len(spans))]
     cuts = [regard.Cut(queries=slice(rows.start, None), keys=places) for places in keys]
     found = regard.effect(model, ids, answer, cuts)
-    hidden = None
-    if len(ids) <= HIDDEN_UP_TO:
-        gone = [regard.Cut(keys=places, queries=slice(places[-1] + 1, None)) for places in keys]
-        hidden = rounded(one.change for one in regard.effect(model, ids, answer, gone))
     result = {
         "topic": prompt.topic,
         "tokens": len(ids),
@@ -153,7 +147,6 @@ def measure(model: Any, tokenizer: Any, prompt: Prompt) -> dict[str, Any]:
             if prompt.fact in prompt.text[span.start : span.stop]
         ),
         "effect": rounded(one.change for one in found),
-        "hidden": hidden,
         **columns(readings, spans),
     }
     result["seconds"] = round(time.perf_counter() - began, 1)
@@ -176,7 +169,7 @@ def columns(readings: SpanReadings, spans: tuple[Span, ...]) -> dict[str, list[f
         "without_apart_by_row": np.nanmean(bare, axis=(0, 1))[:count],
         "weight_per_token": weight / length,
         "part": parts[:count],
-        "largest_head": mean.max(axis=0),
+        "top_head": readings.top_head[:count],
         "heads_that_agree": np.bincount(mean.argmax(axis=1), minlength=count) / len(mean),
     }
     return {name: rounded(numbers) for name, numbers in found.items()}
@@ -188,7 +181,7 @@ def rounded(numbers: Any) -> list[float]:
 
 
 NOT_COLUMNS = frozenset(
-    {"topic", "tokens", "answer", "greedy", "log_p", "fact", "effect", "hidden", "seconds"}
+    {"topic", "tokens", "answer", "greedy", "log_p", "fact", "effect", "seconds"}
 )
 
 
@@ -206,23 +199,20 @@ def _ranks(numbers: np.ndarray) -> np.ndarray:
     return ((ends - counts + ends - 1) / 2)[place]
 
 
-def summarise(
-    prompts: list[dict[str, Any]], against: str, *, size: bool
-) -> dict[str, dict[str, float]]:
+def summarise(prompts: list[dict[str, Any]], *, size: bool) -> dict[str, dict[str, float]]:
     """For each column: mean rank correlation with what cuts do, and how often it is right.
 
     size: with how much log p changes either way; else with how much it falls. standard_error is
     over the prompts. top_is_cut: in what part of them the column's first
     document is the one whose cut costs most; top_is_fact: is the one that tells the answer.
     """
-    used = [one for one in prompts if one[against] is not None]
     found = {}
-    for name in used[0] if used else ():
+    for name in prompts[0]:
         if name in NOT_COLUMNS:
             continue
-        falls = [[abs(fall) if size else -fall for fall in one[against]] for one in used]
-        rho = [spearman(one[name], fall) for one, fall in zip(used, falls, strict=True)]
-        tops = [int(np.argmax(one[name])) for one in used]
+        falls = [[abs(fall) if size else -fall for fall in one["effect"]] for one in prompts]
+        rho = [spearman(one[name], fall) for one, fall in zip(prompts, falls, strict=True)]
+        tops = [int(np.argmax(one[name])) for one in prompts]
         found[name] = {
             "spearman": round(float(np.mean(rho)), 3),
             "standard_error": round(float(np.std(rho) / max(len(rho) - 1, 1) ** 0.5), 3),
@@ -233,7 +223,10 @@ def summarise(
                 3,
             ),
             "top_is_fact": round(
-                float(np.mean([top == one["fact"] for top, one in zip(tops, used, strict=True)])), 3
+                float(
+                    np.mean([top == one["fact"] for top, one in zip(tops, prompts, strict=True)])
+                ),
+                3,
             ),
         }
     return found
@@ -266,9 +259,8 @@ def main() -> None:
             flush=True,
         )
         summary = {
-            f"{name}, {'size' if size else 'fall'}": summarise(prompts, name, size=size)
-            for name in ("effect", "hidden")
-            for size in (False, True)
+            "fall": summarise(prompts, size=False),
+            "size": summarise(prompts, size=True),
         }
         study = {"schema": SCHEMA, "model": model.config._name_or_path, "summary": summary}
         given.out.write_text(json.dumps({**study, "prompts": prompts}) + "\n")

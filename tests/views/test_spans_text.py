@@ -185,8 +185,11 @@ def test_staging_sorts_and_names_heads_by_their_layers_numbers() -> None:
     assert seen.spans[0].readers == (Reader("L4H0", 0.3), Reader("L7H0", 0.1))
     assert seen.spans[0].by_layer == (0.3, 0.1)
     np.testing.assert_allclose(seen.spans[0].without_apart, 0.4)
-    tested = stage(prompt(), record(), readings(), [-1.0, None])
-    assert [(one.name, one.effect) for one in tested.spans] == [("s1", -1.0), ("s2", None)]
+    tested = stage(prompt(), record(), readings(), [-1.0, -2.0])
+    assert tested.sorted_by == "effect"
+    assert [(one.name, one.effect) for one in tested.spans] == [("s2", -2.0), ("s1", -1.0)]
+    partly = stage(prompt(), record(), readings(), [None, 3.0])
+    assert [one.effect for one in partly.spans] == [3.0, None]
 
 
 def test_json_has_a_schema_and_no_nan() -> None:
