@@ -234,7 +234,8 @@ def operations(request, monkeypatch) -> str:
 
 
 def as_on_an_accelerator(monkeypatch) -> None:
-    monkeypatch.setattr(dialect, "CpuTensors", lambda dtype: TorchArrays(dtype, "cpu"))
+    place = torch.device("cpu")
+    monkeypatch.setattr(dialect, "CpuTensors", lambda dtype: TorchArrays(dtype, place))
 
 
 def check_setting(made: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,6 +365,16 @@ def test_the_default_dtype_and_device_do_not_matter(operations):
     assert output.dtype == torch.float32
     assert torch.equal(output, plain.output)
     assert torch.equal(read.received, plain.readings.received)
+
+
+def test_autocast_changes_nothing(operations):
+    plain = attention(*tensors(), ask=everything(40, 40))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, read = attention(*tensors(), ask=everything(40, 40))
+    assert output.dtype == torch.float32
+    assert torch.equal(output, plain.output)
+    for name in READINGS:
+        assert torch.equal(getattr(read, name), getattr(plain.readings, name)), name
 
 
 def test_threads_change_nothing_and_are_left_as_they_were():

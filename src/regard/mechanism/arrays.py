@@ -32,7 +32,10 @@ class Arrays(Protocol):
         """A result as the caller's library has it: the same memory."""
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """No warnings for the NaN and infinities that the arithmetic is meant to produce."""
+        """No warnings for the NaN and infinities that the arithmetic is meant to produce.
+
+        Nor any other setting of the caller's thread that would change the numbers.
+        """
 
     def empty(self, *shape: int) -> Any: ...
     def zeros(self, *shape: int) -> Any: ...

@@ -34,7 +34,13 @@ class TorchArrays:
         return array
 
     def quiet(self) -> AbstractContextManager[Any]:
-        return nullcontext()
+        # autocast would round products to 16 bits, as a training step around us may have asked
+        kind = self.device.type
+        on_offer = self.torch.amp.is_autocast_available(kind)
+        quiet: AbstractContextManager[Any] = (
+            self.torch.autocast(kind, enabled=False) if on_offer else nullcontext()
+        )
+        return quiet
 
     def empty(self, *shape: int) -> Any:
         return self.torch.empty(shape, dtype=self.dtype, device=self.device)
