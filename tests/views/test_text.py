@@ -309,7 +309,8 @@ def test_a_rollout_says_what_it_is_and_what_it_leaves_out() -> None:
     scene = Rollout(scenes.source(), "it", 4, 6, 0.5**6, replace(row, cells=cells))
     text = text_of(scene)
     assert 'Rollout: what "it" is made of after 6 layers, if each layer were half' in text
-    assert "dog .60 ████████████" in text
+    assert "[CLS] and [SEP], where heads rest, have 16 % of it. Of what is left:" in text
+    assert "word part of rest A .01 ▎ dog .71 █" in text
     assert "the mean over its 2 pieces: i ##t" in text
     assert "It leaves out values, projections and what stands between the layers" in text
 

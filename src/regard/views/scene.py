@@ -199,7 +199,8 @@ class OneHead:
 class Rollout:
     """What the rollout through all layers finds of each word in one word; see `rollout`.
 
-    row: its cells have no share and no habit; its head is empty. layers: how many there are.
+    row: its cells have no share and no habit; `special` is said of a decoder's first word as well;
+    its head is empty. layers: how many there are.
     itself: what the word has of itself by the residual half of each layer alone.
     """
 

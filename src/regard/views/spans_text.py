@@ -18,26 +18,24 @@ ROWS: Final = 20  # spans listed; JSON has all
 NAMED: Final = 3  # spans whose heads are named
 LAYER_SPANS: Final = 6  # spans in the table by layer
 NAME: Final = 12
-EXCERPT: Final = 18  # cells of a span's text at least
+EXCERPT: Final = 11  # cells of a span's text at least
 BAR: Final = 12
 LEAST_BAR: Final = 5
 
 TITLES: Final = {
     "length": "length",
     "weight": "weight",
-    "without_apart": "w/o first",
+    "without_apart": "bare",
     "part": "part",
-    "top_head": "top head",
+    "top_head": "head",
     "effect": "Δ log p",
 }
 MEANINGS: Final = {
     "length": "length: what an even spread over all tokens would give.",
     "weight": "weight: share of the answer's attention, mean over all heads.",
-    "without_apart": (
-        "w/o first: the same without special and first tokens, divided by what is left."
-    ),
+    "without_apart": "bare: the same without special and first tokens, divided by what is left.",
     "part": "part: of the heads' results, mean over all heads; may be negative.",
-    "top_head": "top head: weight in the one head that reads it most.",
+    "top_head": "head: weight in the one head that reads it most.",
     "effect": "Δ log p: of the answer, when it cannot read the span; below 0 it helped.",
 }
 

@@ -141,6 +141,7 @@ class Stage:
         """What one word is made of by the rollout. Raises InputError if rows are missing."""
         side = self._reader(0)
         pieces = side.words[word].tokens
+        apart = self.record.apart(0)
         mass = by_word(questions.rollout(self.record, pieces), side.word_of, len(side.words))
         return Rollout(
             source=self.source(exact=True),
@@ -153,8 +154,8 @@ class Stage:
                 pieces=tuple(side.tokens[token] for token in pieces),
                 head="",
                 cells=tuple(
-                    Cell(name, float(mass[place]), None, None, one.special, bool(mass[place] > 0))
-                    for place, (name, one) in enumerate(zip(side.names, side.words, strict=True))
+                    Cell(name, float(mass[place]), None, None, bool(rest), bool(mass[place] > 0))
+                    for place, (name, rest) in enumerate(zip(side.names, apart, strict=True))
                 ),
                 exact=True,
             ),

@@ -158,13 +158,34 @@ def _rollout(scene: Rollout, terminal: Terminal, command: Sequence[str]) -> list
         "the mean of its heads and half what was there before (Abnar & Zuidema 2020):"
     )
     lines += ["", *wrapped(said, terminal.columns)]
-    lines += row_table(scene.row, terminal, "part")
+    lines += _parts(scene, terminal)
     lines += wrapped(
         "It leaves out values, projections and what stands between the layers, and it favours "
-        "words that heads rest on. Compare another word of the same text before you read it.",
+        "words that heads rest on, in a decoder the first ones. Compare another word of the same "
+        "text before you read it.",
         terminal.columns,
     )
     return lines + hints(terminal, command, ("By head:", ("--word", scene.word)))
+
+
+def _parts(scene: Rollout, terminal: Terminal) -> list[str]:
+    """Where the rollout ends: where heads rest in a line, all other words in a table."""
+    aside = [cell for cell in scene.row.cells if cell.special]
+    resting = sum(cell.weight for cell in aside)
+    whole = sum(cell.weight for cell in scene.row.cells)
+    if not aside or whole <= resting:
+        return row_table(scene.row, terminal, "part")
+    names = " and ".join(clip(terminal.shown(cell.word), 16) for cell in aside[:3])
+    cells = tuple(
+        replace(cell, weight=cell.weight / (whole - resting))
+        for cell in scene.row.cells
+        if not cell.special
+    )
+    part = ">99 %" if 0.995 <= resting < 1 else percent(resting)
+    have = "have" if len(aside) > 1 else "has"
+    said = f"{names}, where heads rest, {have} {part} of it. Of what is left:"
+    table = row_table(replace(scene.row, cells=cells), terminal, "part of rest")
+    return [*wrapped(said, terminal.columns), *table]
 
 
 def _one_row(scene: OneRow, terminal: Terminal, command: Sequence[str]) -> list[str]:
