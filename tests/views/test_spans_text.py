@@ -78,12 +78,12 @@ def test_the_whole_screen() -> None:
         'Answer given: " 4417" (4 tokens, log p −1.23)',
         "",
         "What the answer read, by part",
-        "  span  text                length  weight  w/o first  top head  part",
-        "  s1    The code is 4417.      .40     .12        .50       .45   .25  ████████",
-        "  s2    It rained all day.     .40     .01        .50       .45  -.03",
+        "  span  text                length  weight  bare  head  part",
+        "  s1    The code is 4417.      .40     .12   .50   .45   .25  ████████████",
+        "  s2    It rained all day.     .40     .01   .50   .45  -.03",
         "",
-        "  in no span                tokens  length  weight  top head  part",
-        "  special and first tokens       1     .40     .70       .45   .10",
+        "  in no span                tokens  length  weight  head  part",
+        "  special and first tokens       1     .40     .70   .45   .10",
         "",
         "s1 is read most by L0H1 (.45), L2H0 (.30).",
         "s2 is read most by L0H1 (.45), L2H0 (.30).",
@@ -102,7 +102,7 @@ def test_a_tested_screen_has_the_fall_as_bars_and_says_what_a_cut_is() -> None:
         ),
     )
     found = lines(tested)
-    assert "What the answer read, by Δ log p" in found
+    assert "What the answer read, by what cutting it does" in found
     ends = [line.split()[-2:] for line in found[5:9]]
     assert ends[0][0] == "−2.00"
     assert ends[0][1] == "█" * len(ends[0][1])
@@ -155,7 +155,7 @@ def test_long_and_hostile_texts_stay_within_the_line(columns: int) -> None:
 
 def readings(**more: Any) -> SpanReadings:
     mass = np.zeros((2, 1, 5))
-    mass[:, 0] = [[0.1, 0.3, 0.5, 0.0, 0.1], [0.3, 0.1, 0.5, 0.0, 0.1]]
+    mass[:, 0] = [[0.1, 0.4, 0.4, 0.0, 0.1], [0.3, 0.1, 0.5, 0.0, 0.1]]
     parts = {
         "spans": (Span("s1", 0, 17), Span("s2", 18, 36)),
         "tokens": np.array([5, 5, 1, 0, 2]),
@@ -182,9 +182,9 @@ def test_staging_sorts_and_names_heads_by_their_layers_numbers() -> None:
     assert seen.sorted_by == LEADING
     assert [one.name for one in seen.spans] == ["s2", "s1"]
     assert [one.name for one in seen.rest] == ["special and first tokens", "outside the spans"]
-    assert seen.spans[0].readers == (Reader("L4H0", 0.3), Reader("L7H0", 0.1))
-    assert seen.spans[0].by_layer == (0.3, 0.1)
-    np.testing.assert_allclose(seen.spans[0].without_apart, 0.4)
+    assert seen.spans[0].readers == (Reader("L4H0", 0.4), Reader("L7H0", 0.1))
+    assert seen.spans[0].by_layer == (0.4, 0.1)
+    np.testing.assert_allclose(seen.spans[0].without_apart, 0.25 / 0.55)
     tested = stage(prompt(), record(), readings(), [-1.0, -2.0])
     assert tested.sorted_by == "effect"
     assert [(one.name, one.effect) for one in tested.spans] == [("s2", -2.0), ("s1", -1.0)]

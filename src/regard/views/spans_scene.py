@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "regard.spans/1"
 HEADS: Final = 3  # named for each span
-LEADING: Final = "part"
-"""The column that came closest to what cuts measure: docs/spans-study.md."""
+LEADING: Final = "top_head"
+"""The column that came closest to what cuts do, of those that cut nothing: docs/spans-study.md."""
 
 
 @dataclass(frozen=True)

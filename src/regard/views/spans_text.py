@@ -30,6 +30,10 @@ TITLES: Final = {
     "top_head": "head",
     "effect": "Δ log p",
 }
+SORTED: Final = {
+    "top_head": "the head that reads it most",
+    "effect": "what cutting it does",
+}
 MEANINGS: Final = {
     "length": "length: what an even spread over all tokens would give.",
     "weight": "weight: share of the answer's attention, mean over all heads.",
@@ -60,7 +64,9 @@ def render(
             terminal.columns,
         )
     else:
-        lines += wrapped(NOT_WHY, terminal.columns)
+        lines += wrapped(
+            f"{NOT_WHY} What is read may help the answer or hurt it.", terminal.columns
+        )
         lines += hints(terminal, command, ("Does it matter?", ("--test",)))
     return terminal.finish(lines)
 
@@ -114,7 +120,7 @@ def _ranking(scene: Spans, terminal: Terminal) -> list[str]:
         rows.append([name, clip(terminal.line(text), room), *_numbers(part, columns, scene.exact)])
     right: list[Align] = ["right"]
     lines = table(rows, ["left", "left", *right * len(columns)])
-    title = f"What the answer read, by {TITLES[scene.sorted_by]}"
+    title = f"What the answer read, by {SORTED.get(scene.sorted_by, TITLES[scene.sorted_by])}"
     found = [title, *_with_bars(lines, [_size(part, scene) for part in listed], terminal)]
     if len(scene.spans) > len(listed):
         left = scene.spans[len(listed) :]
