@@ -33,28 +33,34 @@ NUMBERS: Final = ("top", "thumbnail")
 _HELP: Final = """Record what a model attends to in a text, to look at later.
 
 \b
-The whole of it: any word, head or row can be asked for afterwards, exactly.
+The whole of it: any word, head or row can be asked for later, exactly.
   regard capture --model ./smollm2 --file contract.txt -o seen.regard
   regard show seen.regard --word refund
 \b
-Little of it, for texts whose queries and keys would not fit: of each row its 8 largest weights
-and its entropy, and what every token receives.
-  regard capture --model ./smollm2 --file contract.txt --keep none \\
-    --ask top=8,entropy,received -o seen.regard
+Little of it, where queries and keys would not fit: of each row its 8
+largest weights and its entropy, and what every token receives.
+  regard capture --model ./smollm2 --file contract.txt -o seen.regard \\
+    --keep none --ask top=8,entropy,received
 \b
 Only the last 64 rows, of two layers:
-  regard capture --model ./smollm2 --file contract.txt --rows 64 --layers 3,17 -o seen.regard
+  regard capture --model ./smollm2 --file contract.txt -o seen.regard \\
+    --keep none --ask top=8 --rows 64 --layers 3,17
 \b
 What the model writes, and what it looked at meanwhile:
-  regard capture "The capital of France is" --model ./smollm2 --generate 20 -o seen.regard
+  regard capture "The capital of France is" --model ./smollm2 \\
+    --generate 20 -o seen.regard
 \b
---ask, names parted by commas:
-  top=8      the 8 largest weights of each row     entropy    how spread each row is, in nats
-  share      their part of the result (with top)   max_score  its largest score
-  received   what each token gets from all rows    lse        log of its sum of e^score
-  thumbnail=32  the whole as a picture of 32 x 32, without --generate
+--ask, names parted by commas, or none:
+  top=8         the 8 largest weights of each row
+  share         their part of the result (with top)
+  entropy       how spread each row is, in nats
+  max_score     its largest score
+  lse           the log of its sum of e^score: with queries and keys kept,
+                who reads a word is then found at once
+  received      what each token gets from all rows
+  thumbnail=32  the whole as a picture of 32 x 32; not with --generate
 
-What is taken in memory is said before it is taken. Ctrl-C keeps the layers that are done.
+What is taken in memory is said before. Ctrl-C keeps the layers that are done.
 """
 
 
@@ -65,14 +71,26 @@ What is taken in memory is said before it is taken. Ctrl-C keeps the layers that
     "-o", "--output", metavar="FILE", required=True, help=f"Where to keep it; ends in {SAVED}."
 )
 @model_options
-@click.option("--ask", metavar="NAMES", default="lse,entropy,received", show_default=True)
+@click.option(
+    "--ask",
+    metavar="NAMES",
+    default="lse,entropy,received",
+    show_default=True,
+    help="What to read in the pass, as above.",
+)
 @click.option(
     "--rows",
     metavar="WHICH",
     default="all",
     help="Rows to ask: all (default), last, or the last N.",
 )
-@click.option("--keep", metavar="NAMES", default=",".join(KEPT), show_default=True, help="Or none.")
+@click.option(
+    "--keep",
+    metavar="NAMES",
+    default=",".join(KEPT),
+    show_default=True,
+    help="What to keep, or none.",
+)
 @click.option("--layers", metavar="NUMBERS", help="As 0,1,5-8; all if left out.")
 def capture(
     text: str | None,

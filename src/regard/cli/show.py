@@ -57,9 +57,10 @@ Keep what was seen, and look again later:
   regard show "A dog ate the food because it was hungry" --save dog.regard
   regard show dog.regard --word food
 \b
-Another model: a directory, a .gguf file, a name in the local Hugging Face cache; nothing is
-downloaded (that is: hf download Qwen/Qwen3-0.6B). Needs pip install 'regard[torch]'.
-  regard show "A dog ate the food because it was hungry" --model Qwen/Qwen3-0.6B
+Another model: a directory, a .gguf file, or a name in the local Hugging
+Face cache (nothing is downloaded: hf download Qwen/Qwen3-0.6B does that).
+Needs pip install 'regard[torch]'.
+  regard show "A dog ate the food" --model Qwen/Qwen3-0.6B
   regard show "The capital of France is" --model ./smollm2 --generate 8
 \b
 Down through all layers at once (attention rollout):
