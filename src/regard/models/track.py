@@ -133,7 +133,8 @@ class Track:
         self.pieces.append(Piece(start, queries, first_key, keys, call.mask))
         self._keep(call, queries)
         ask = self._ask(rows, start, first_key, keys)
-        if ask.anything and len(rows):
+        # with query and key kept, the weight on any key can still be asked for
+        if len(rows) and (ask.anything or not {"query", "key"} <= self.wanted.keep):
             shift = first_key - self.first_key
             self._store(self._readings(call, ask, labels), rows, shift, first_key)
             self.read = np.concatenate((self.read, rows))
