@@ -24,19 +24,20 @@ NEW_TOKENS: Final = 20
 _HELP: Final = """Which parts of a prompt an answer reads, and what it loses without them.
 
 \b
-A prompt in a file, and the answer whose reading is looked at. It is appended as it stands, so it
-begins with a blank where the prompt ends without one:
+A prompt in a file, and the answer that is looked at. It is appended as it
+stands, so it begins with a blank where the prompt ends without one:
   regard spans --model ./smollm2 --file prompt.txt --answer " Paris"
 \b
 What the model itself would answer, word by likeliest word, 20 tokens or N:
   regard spans --model ./smollm2 --file prompt.txt
   regard spans --model ./smollm2 --file prompt.txt --generate 60
 \b
-Does it matter? Forbid the answer to read each part, one at a time, and see how much less likely
-it becomes (one short pass a part):
+Does it matter? Forbid the answer to read each part, one at a time, and see
+how much less likely it becomes (one short pass a part):
   regard spans --model ./smollm2 --file prompt.txt --answer " Paris" --test
 \b
-A chat, as a JSON list of {"role": ..., "content": ...}, through the model's own template:
+A chat, as a JSON list of {"role": ..., "content": ...}, through the model's
+own template:
   regard spans --model ./smollm2 --file chat.json --test
 \b
 By layer; to a program:
