@@ -57,7 +57,7 @@ def test_what_else_was_done_to_the_scores_is_said() -> None:
     assert "2 × the scale 0.3" in text
     assert "20·tanh(s ÷ 20), the softcap" in text
     assert "÷ their sum 2.000, the sink's 0.250 included" in text
-    assert "not seen" in text
+    assert "Not seen: ate." in text
     assert "The weights sum to .75, not 1: the rest goes to this head's sink." in text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from regard.views.terminal import Terminal
 from regard.views.versus import versus
 from views import scenes
@@ -46,3 +48,12 @@ def test_small_leads_are_not_called_clear() -> None:
     text = text_of(scenes.versus(there=turns, back=(), stays=()))
     assert "2 heads turn from" in text
     assert "none the other way; 1 of these by .05 or more in both texts. None stays on" in text
+
+
+def test_a_decoders_word_cannot_tell_texts_apart_that_are_the_same_up_to_it() -> None:
+    one = replace(scenes.source(), kind="decoder")
+    text = text_of(scenes.versus(source=one, other=one))
+    assert 'A decoder: "it" sees nothing after it, and up to it the texts are the same' in text
+    other = replace(scenes.versus().other, kind="decoder")
+    assert "A decoder" not in text_of(scenes.versus(source=one, other=other))
+    assert "A decoder" not in text_of(scenes.versus(other=scenes.source()))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from regard.views.cells import Align, clip, pad, width
-from regard.views.layout import heading, named, number, sum_note, table
+from regard.views.layout import heading, named, not_seen, number, sum_note, table
 from regard.views.terminal import wrapped
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ LISTED: Final = 12  # keys in the tables of a long text
 
 def four_steps(scene: FourSteps, terminal: Terminal) -> list[str]:
     """The scene as lines: q·k, scale, softmax, and z as the weighted sum of values."""
+    unseen = [key.token for key in scene.keys if key.masked is None]
+    scene = replace(scene, keys=tuple(key for key in scene.keys if key.masked is not None))
     keys = sorted(scene.keys, key=lambda key: -key.weight)
     shown = keys[:LISTED]
     lines = [*heading(scene.source, scene.place, terminal), ""]
@@ -29,7 +32,7 @@ def four_steps(scene: FourSteps, terminal: Terminal) -> list[str]:
     lines += ["", *_softmax(scene, shown, terminal)]
     lines += ["", *_sum_of_values(scene, shown, terminal)]
     lines += sum_note(keys, True, terminal)
-    return lines
+    return lines + not_seen(unseen, terminal)
 
 
 def _title(scene: FourSteps, terminal: Terminal) -> str:
@@ -77,7 +80,7 @@ def _spelled(key: KeyStep, terms: Sequence[object], dim: int) -> str:
 def _softmax(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal) -> list[str]:
     usual = math.isclose(scene.scale, scene.dim**-0.5, rel_tol=1e-6)
     by = f"÷ √{scene.dim} = {scene.dim**0.5:.3f}" if usual else f"× the scale {scene.scale:.4g}"
-    changed = any(key.masked is not None and key.masked != key.scaled for key in keys)
+    changed = any(key.masked != key.scaled for key in keys)
     lines = wrapped(f"2  {by}", terminal.columns, "   ")
     if scene.softcap is not None:
         lines.append(f"   then {scene.softcap:g}·tanh(s ÷ {scene.softcap:g}), the softcap")
@@ -92,13 +95,12 @@ def _softmax(scene: FourSteps, keys: Sequence[KeyStep], terminal: Terminal) -> l
     rows = [head]
     label = max(min(14, terminal.columns - 41 - 10 * changed), 4)
     for key in keys:
-        masked = "not seen" if key.masked is None else f"{key.masked:.2f}"
         rows.append(
             [
                 clip(terminal.shown(key.token), label),
                 f"{key.score:.2f}",
                 f"{key.scaled:.2f}",
-                *([masked] if changed else []),
+                *([f"{key.masked:.2f}"] if changed else []),
                 f"{key.exponential:.3f}",
                 number(key.weight),
             ]

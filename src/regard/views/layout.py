@@ -184,17 +184,17 @@ def row_table(row: Row, terminal: Terminal, number_name: str = "weight") -> list
         weight = number(max(rest, 0.0), bound=not row.exact)
         words = "1 more word" if left == 1 else f"{left:,} more words, together"
         lines.append(f"  and {words} {weight}")
-    return lines + _unseen(row, terminal) + sum_note(row.cells, row.exact, terminal)
+    unseen = [cell.word for cell in row.cells if not cell.seen]
+    return lines + not_seen(unseen, terminal) + sum_note(row.cells, row.exact, terminal)
 
 
-def _unseen(row: Row, terminal: Terminal) -> list[str]:
-    """The words that the reader may not see."""
-    names = [cell.word for cell in row.cells if not cell.seen]
+def not_seen(names: Sequence[str], terminal: Terminal) -> list[str]:
+    """The words that a reader may not see."""
     if not names:
         return []
     listed = ", ".join(clip(terminal.shown(name), 16) for name in names[:UNSEEN])
     more = f" and {len(names) - UNSEEN:,} more" if len(names) > UNSEEN else ""
-    return wrapped(f"  Not seen: {listed}{more}.", terminal.columns, indent="  ")
+    return wrapped(f"Not seen: {listed}{more}.", terminal.columns)
 
 
 def sum_note(cells: Sequence[Cell | KeyStep], exact: bool, terminal: Terminal) -> list[str]:

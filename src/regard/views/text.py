@@ -125,7 +125,8 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         ("Arithmetic:", ("--word", scene.word, "--head", scene.row.head, "--steps")),
     )
     if scene.links:
-        asked = "Is it meaning? Add --versus and the same text with one word changed."
+        before = " before it" if source.kind == "decoder" else ""
+        asked = f"Is it meaning? Add --versus and the same text with one word{before} changed."
         lines += wrapped(asked, terminal.columns)
     return lines
 

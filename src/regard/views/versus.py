@@ -25,6 +25,7 @@ def versus(scene: Versus, terminal: Terminal, command: Sequence[str]) -> list[st
         "A  " + passage(scene.source, scene.place, terminal, room),
         "B  " + passage(scene.other, scene.other_place, terminal, room),
         "",
+        *(wrapped(_same(scene, terminal), terminal.columns) if _same(scene, terminal) else []),
         *wrapped(_turning(scene, terminal), terminal.columns),
     ]
     if scene.first is not None and scene.second is not None:
@@ -42,6 +43,21 @@ def versus(scene: Versus, terminal: Terminal, command: Sequence[str]) -> list[st
         ask = ("--word", scene.word, "--head", turned[0].head)
         lines += hints(terminal, command, ("In A alone:", ask))
     return lines
+
+
+def _same(scene: Versus, terminal: Terminal) -> str:
+    """That a decoder's word cannot tell two texts apart that are the same up to it."""
+    before = [
+        source.text[: source.spans[place][1]] if source.text is not None else None
+        for source, place in ((scene.source, scene.place), (scene.other, scene.other_place))
+    ]
+    if scene.source.kind != "decoder" or before[0] is None or before[0] != before[1]:
+        return ""
+    word = named(scene.word, terminal)
+    return (
+        f"A decoder: {word} sees nothing after it, and up to it the texts are the same, so it "
+        "reads the same in both. Change a word before it, or ask about a later one."
+    )
 
 
 def _turning(scene: Versus, terminal: Terminal) -> str:
