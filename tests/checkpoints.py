@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gguf
+import numpy as np
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -76,3 +78,48 @@ def save(model: Any, words: Any, directory: Path) -> Path:
     model.save_pretrained(directory)
     words.save_pretrained(directory)
     return directory
+
+
+def write_gguf(path: Path) -> Path:
+    """A Llama of one layer with random weights as a GGUF file, 'dog' and 'a' among its words."""
+    words = ("<s>", "</s>", "a", "d", "o", "g", "t", "e", "Ġ", "Ġa", "do", "dog", "Ġdog")
+    hidden, inner, heads, kv_heads = 16, 24, 4, 2
+    file = gguf.GGUFWriter(path, "llama")
+    file.add_block_count(1)
+    file.add_context_length(64)
+    file.add_embedding_length(hidden)
+    file.add_feed_forward_length(inner)
+    file.add_head_count(heads)
+    file.add_head_count_kv(kv_heads)
+    file.add_rope_dimension_count(hidden // heads)
+    file.add_rope_freq_base(10_000.0)
+    file.add_layer_norm_rms_eps(1e-5)
+    file.add_vocab_size(len(words))
+    file.add_tokenizer_model("gpt2")
+    file.add_token_list(words)
+    file.add_token_types([3, 3] + [1] * (len(words) - 2))
+    file.add_token_merges(["d o", "do g", "Ġ a", "Ġ dog"])
+    file.add_bos_token_id(0)
+    file.add_eos_token_id(1)
+    shared = hidden // heads * kv_heads
+    shapes = {
+        "token_embd": (len(words), hidden),
+        "output_norm": (hidden,),
+        "blk.0.attn_norm": (hidden,),
+        "blk.0.attn_q": (hidden, hidden),
+        "blk.0.attn_k": (shared, hidden),
+        "blk.0.attn_v": (shared, hidden),
+        "blk.0.attn_output": (hidden, hidden),
+        "blk.0.ffn_norm": (hidden,),
+        "blk.0.ffn_gate": (inner, hidden),
+        "blk.0.ffn_up": (inner, hidden),
+        "blk.0.ffn_down": (hidden, inner),
+    }
+    random = np.random.default_rng(0)
+    for name, shape in shapes.items():
+        file.add_tensor(f"{name}.weight", random.normal(0, 0.3, shape).astype(np.float32))
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+    return path

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import transformers
 from click.testing import CliRunner, Result
 
 import regard
@@ -202,6 +203,14 @@ def test_more_than_there_is_memory_for_is_refused_before_it_is_taken(
     assert "This takes 0.1 MB and 0.1 MB of memory are free. Choose some --layers" in result.stderr
     assert not out.exists()
     assert "of memory are free" in refused("show", TEXT, *plain)
+
+
+def test_a_model_that_cannot_be_watched_is_named(tmp_path: Path) -> None:
+    config = transformers.BloomConfig(vocab_size=17, hidden_size=8, n_layer=1, n_head=2)
+    bloom = save(transformers.BloomForCausalLM(config), tokenizer(), tmp_path / "bloom")
+    assert "BloomForCausalLM did not compute any attention through" in refused(
+        "show", TEXT, "--model", bloom
+    )
 
 
 def test_bad_input_says_what_to_do(directory: Path, tmp_path: Path) -> None:

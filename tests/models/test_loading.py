@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
+import numpy as np
 import pytest
 import torch
 import transformers
 
-from checkpoints import decoder, encoder, encoder_decoder, save, tokenizer
+from checkpoints import decoder, encoder, encoder_decoder, save, tokenizer, write_gguf
 from regard.errors import BackendError, InputError
 from regard.models.loading import load_model
 
@@ -47,6 +48,20 @@ def test_a_directory_gives_the_model_that_was_saved(
     )
     assert words("a dog")["input_ids"] == [1, 4, 5]
     assert words.is_fast
+
+
+def test_a_gguf_file_gives_its_model_and_its_tokenizer(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, words = load_model(write_gguf(tmp_path / "small.gguf"))
+    assert capfd.readouterr() == ("", "")
+    assert type(model) is transformers.LlamaForCausalLM
+    assert (model.config.num_hidden_layers, model.config.num_key_value_heads) == (1, 2)
+    assert model.config._name_or_path == "small"
+    random = np.random.default_rng(0)
+    embedded = random.normal(0, 0.3, (13, 16)).astype(np.float32)
+    np.testing.assert_array_equal(model.get_input_embeddings().weight.detach().numpy(), embedded)
+    assert words("a dog")["input_ids"] == [2, 12]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

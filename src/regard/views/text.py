@@ -82,7 +82,8 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
         lines += _ranking("Who reads whom, strongest beyond habit", scene, terminal)
         lines += link_table(scene.links, source, terminal, reader=True)
     else:
-        lines.append("No word reads another one here beyond habit.")
+        but = "beyond habit" if source.habit else "but for those that heads rest on"
+        lines.append(f"No word reads another one here {but}.")
     lines += _set_aside(scene, terminal) if scene.links else []
     lines += _specials(source, scene.special_mass, "the words' weight", terminal)
     lines += _kinds(scene, terminal)
