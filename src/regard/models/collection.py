@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.errors import InputError, MemoryBudgetError
 from regard.mechanism.readings import memory_budget
+from regard.models.grown import Slab
 from regard.models.masks import part_of
 from regard.models.naming import Vocabulary
 from regard.models.sequence import Sequence
@@ -75,6 +76,7 @@ class Collection:
         self.changes = 0
         self._layers_like = layers_like
         self._said = 0
+        self._slab = Slab()
 
     @property
     def layers(self) -> list[list[Track]]:
@@ -92,6 +94,7 @@ class Collection:
         for stack in stacks:
             self.sequences.pop(stack, None)
         self._said = 0
+        self._slab = Slab()
 
     def begin(
         self,
@@ -119,7 +122,7 @@ class Collection:
         if place not in tracks:
             groups = [[item] for item in range(batch)] if extent.apart else [list(range(batch))]
             tracks[place] = [
-                Track(place, self.wanted, items, grows=extent.source is extent.own)
+                Track(place, self.wanted, items, grows=extent.source is extent.own, slab=self._slab)
                 for items in groups
             ]
         for track in tracks[place]:

@@ -17,7 +17,7 @@ from regard.models.asked import (
     rows_at_end,
     rows_so_far,
 )
-from regard.models.grown import Grown
+from regard.models.grown import Grown, Slab
 from regard.models.masks import in_numpy, part_of
 from regard.models.pieces import Piece, joined
 from regard.record import Call, Layer, Side
@@ -72,11 +72,14 @@ class Track:
     Rows and keys are counted from the item's first token that is no padding.
     """
 
-    def __init__(self, place: Place, wanted: Wanted, items: list[int], grows: bool) -> None:
+    def __init__(
+        self, place: Place, wanted: Wanted, items: list[int], grows: bool, slab: Slab
+    ) -> None:
         self.place = place
         self.wanted = wanted
         self.items = items
         self.grows = grows
+        self.slab = slab
         self.kind: Literal["encoder", "decoder", "cross"] = "encoder"
         self.source: Any = None
         self.pieces: list[Piece] = []
@@ -245,6 +248,8 @@ class Track:
         if len(self.columns):
             places = np.asarray(self.columns, np.int64) - first_key
             read["columns"] = _wide(read, self.heads, len(rows), places, self.last_key - first_key)
+        if len(self.pieces) == 1:
+            read = {name: self.slab.place(array) for name, array in read.items()}
         for name, array in read.items():
             if name in _BY_ROW:
                 self.by_row.setdefault(name, Grown(2)).append(array)
