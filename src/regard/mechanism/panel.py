@@ -103,6 +103,7 @@ def weigh(
         scores -= shift
     if want_moment:
         exponentials = arrays.exp(scores, out=scratch.block("powers", count, sight.width))
+        hide(arrays, scores, sight, 0.0)  # where the power is 0 and the score -inf
         moment = _moment(arrays, exponentials, scores)
     else:
         exponentials = arrays.exp(scores, out=scores)

@@ -44,8 +44,9 @@ class Side:
                 f"the words of side {self.name!r} name the tokens {sorted(uses.elements())[:20]}: "
                 f"expected each of its {count} tokens exactly once."
             )
+        flags = self.special.tolist()  # a long text has thousands of words
         for word in self.words:
-            if not word.tokens or any(self.special[t] != word.special for t in word.tokens):
+            if not word.tokens or any(flags[t] != word.special for t in word.tokens):
                 raise InputError(
                     f"word {word.text!r} of side {self.name!r} has special={word.special} and "
                     f"the tokens {word.tokens}: expected at least one, all flagged alike."
