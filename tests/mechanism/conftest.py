@@ -14,5 +14,10 @@ def poisoned_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     def empty(self, *shape):
         return self.full(float("nan"), *shape)
 
-    monkeypatch.setattr(arrays.NumpyArrays, "empty", empty)
-    monkeypatch.setattr(tensors.TorchArrays, "empty", empty)
+    def blank(self, model, *shape):
+        return self.like(self.full(float("nan"), *shape), model)
+
+    for dialect in (arrays.NumpyArrays, tensors.TorchArrays):
+        monkeypatch.setattr(dialect, "empty", empty)
+        monkeypatch.setattr(dialect, "blank", blank)
+    monkeypatch.setattr(tensors.CpuTensors, "blank", blank)

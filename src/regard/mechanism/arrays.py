@@ -49,6 +49,9 @@ class Arrays(Protocol):
     def like(self, array: Any, model: Any) -> Any:
         """`array` in the dtype of `model`."""
 
+    def blank(self, model: Any, *shape: int) -> Any:
+        """Like `empty`, in the dtype of `model`."""
+
     def put(self, array: np.ndarray) -> Any:
         """A NumPy array on the device of the call."""
 
@@ -130,6 +133,9 @@ class NumpyArrays:
 
     def like(self, array: Any, model: Any) -> Any:
         return array.astype(model.dtype, copy=False)
+
+    def blank(self, model: Any, *shape: int) -> Any:
+        return np.empty(shape, model.dtype)
 
     def put(self, array: np.ndarray) -> Any:
         return array

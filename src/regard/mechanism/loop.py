@@ -48,9 +48,7 @@ class Cut:
 def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     """Every row of the result, and the readings of the asked ones."""
     arrays, sizes = call.arrays, call.sizes
-    output = arrays.like(
-        arrays.empty(sizes.batch, sizes.heads, sizes.queries, sizes.value_dim), call.query
-    )
+    output = arrays.blank(call.query, sizes.batch, sizes.heads, sizes.queries, sizes.value_dim)
     reader = _run(call, ask, _cut_all(call, ask), output)
     output = output.reshape((*sizes.leading, sizes.queries, sizes.value_dim))
     return AttentionResult(arrays.give(output), reader.readings("loop"))

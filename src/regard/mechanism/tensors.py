@@ -60,6 +60,9 @@ class TorchArrays:
     def like(self, array: Any, model: Any) -> Any:
         return array.to(model.dtype)
 
+    def blank(self, model: Any, *shape: int) -> Any:
+        return self.torch.empty(shape, dtype=model.dtype, device=self.device)
+
     def put(self, array: np.ndarray) -> Any:
         return self.torch.as_tensor(array, device=self.device)
 
@@ -155,6 +158,11 @@ class CpuTensors(NumpyArrays):
         if self._is_tensor(model):
             return self.torch.from_numpy(array).to(model.dtype)
         return super().like(array, model)
+
+    def blank(self, model: Any, *shape: int) -> Any:
+        if self._is_tensor(model):
+            return self.torch.empty(shape, dtype=model.dtype)
+        return super().blank(model, *shape)
 
     def _is_tensor(self, array: Any) -> bool:
         return isinstance(array, self.torch.Tensor)
