@@ -64,6 +64,15 @@ def test_a_gguf_file_gives_its_model_and_its_tokenizer(
     assert words("a dog")["input_ids"] == [2, 12]
 
 
+def test_a_model_is_called_what_its_directory_is_called(
+    llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "short-name").symlink_to(llama)
+    assert load_model(tmp_path / "short-name")[0].config._name_or_path == "short-name"
+    monkeypatch.chdir(llama)
+    assert load_model(".")[0].config._name_or_path == "tiny-llama"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_the_dtype_is_the_one_asked_for(llama: Path, dtype: str) -> None:
     assert load_model(llama, dtype=dtype)[0].dtype == getattr(torch, dtype)

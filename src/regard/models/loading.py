@@ -118,7 +118,7 @@ def quiet(transformers: Any) -> Iterator[None]:
 
 
 def _in_directory(path: Path) -> Place:
-    name = path.resolve().name
+    name = Path(os.path.abspath(path)).name  # as it was named, also by a link
     if (path / "config.json").is_file():
         return Place(name, path)
     files = sorted(file.name for file in path.glob("*.gguf"))
