@@ -319,6 +319,31 @@ def test_everything_is_put_back_after_an_exception():
     assert is_restored(model)
 
 
+class Wrapper(torch.nn.Module):
+    """As adapters wrap a model: generate goes to the model inside, past this forward."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.config = inner.config
+
+    def forward(self, *args, **kwargs):
+        return self.inner(*args, **kwargs)
+
+    def get_base_model(self):
+        return self.inner
+
+
+def test_a_wrapped_model_is_read():
+    model = Wrapper(build("llama"))
+    with regard.watch(model, ask=regard.Ask(top=1)) as seen:
+        model(random_ids(1, 5))
+        assert seen.record.layers[1].name == "inner.model.layers.1.self_attn"
+        assert seen.record.provenance["model"] == "LlamaForCausalLM"
+        model.inner.generate(random_ids(1, 5), max_new_tokens=3, min_new_tokens=3)
+    assert len(seen.record.sides[0].tokens) == 7
+
+
 def test_beam_search_is_refused_and_leaves_no_trace_on_the_cache():
     model = build("llama")
     with (

@@ -148,7 +148,7 @@ class Seen:
         import transformers
 
         config = getattr(self._model, "config", None)
-        name = getattr(config, "_name_or_path", "") or type(self._model).__name__
+        name = getattr(config, "_name_or_path", "") or architecture_of(self._model)
         tracks = [track for group in layers for track in group if track.pieces]
         said = {
             "model": name,
@@ -162,6 +162,12 @@ class Seen:
             "numpy": np.__version__,
         }
         return {key: value for key, value in said.items() if value}
+
+
+def architecture_of(model: Any) -> str:
+    """The class of a model, or of the one inside PEFT's wrappers."""
+    inner = getattr(model, "get_base_model", None)
+    return type(inner() if callable(inner) else model).__name__
 
 
 def _labelled(name: str, tokens: int) -> Side:

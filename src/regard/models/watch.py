@@ -24,7 +24,7 @@ from regard.models.interface import (
 from regard.models.naming import Vocabulary
 from regard.models.passes import Frame, Passes
 from regard.models.places import Choice, Place, Places
-from regard.models.seen import Seen
+from regard.models.seen import Seen, architecture_of
 from regard.models.track import KEPT, Wanted
 
 
@@ -166,9 +166,8 @@ class _Watching:
     def check(self) -> None:
         """Raises InputError unless attention came by, of every layer that was chosen."""
         if not len(self.places):
-            architecture = type(_unwrapped(self.model)).__name__
             raise InputError(
-                f"{architecture} did not compute any attention through transformers' attention "
+                f"{architecture_of(self.model)} did not compute any attention through transformers' attention "
                 "interface while it was watched: it has attention code of its own, or was not run "
                 "inside the with block. For such a model, regard.from_weights takes the weights "
                 "of output_attentions=True."
@@ -238,9 +237,3 @@ def _kind(module: Any, place: Place, call: ModelCall, kwargs: Mapping[str, Any])
     causal = kwargs.get("is_causal")
     said = getattr(module, "is_causal", getattr(module, "is_decoder", False))
     return "decoder" if (said if causal is None else causal) else "encoder"
-
-
-def _unwrapped(model: Any) -> Any:
-    """The model of transformers inside PEFT's wrappers."""
-    inner = getattr(model, "get_base_model", None)
-    return inner() if callable(inner) else model
