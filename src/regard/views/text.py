@@ -19,6 +19,7 @@ from regard.views.layout import (
     pieces_note,
     row_table,
 )
+from regard.views.rollout import rollout
 from regard.views.terminal import wrapped
 from regard.views.versus import versus
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         OneHead,
         OneRow,
         OneWord,
-        Rollout,
         Sentence,
         Source,
     )
@@ -69,7 +69,7 @@ def render(scene: scenes.Scene, terminal: Terminal, command: Sequence[str]) -> s
     elif isinstance(scene, scenes.OneHead):
         lines = _one_head(scene, terminal, command)
     elif isinstance(scene, scenes.Rollout):
-        lines = _rollout(scene, terminal, command)
+        lines = rollout(scene, terminal, command)
     else:
         lines = versus(scene, terminal, command)
     return terminal.finish(lines)
@@ -149,45 +149,6 @@ def _read_by(scene: OneWord, terminal: Terminal) -> list[str]:
         f"Who reads {word}, strongest {by}:",
         *link_table(rows, exact, terminal, reader=False),
     ]
-
-
-def _rollout(scene: Rollout, terminal: Terminal, command: Sequence[str]) -> list[str]:
-    word = named(scene.word, terminal)
-    lines = heading(scene.source, scene.place, terminal)
-    lines += pieces_note(scene.row.pieces, terminal)
-    said = (
-        f"Rollout: what {word} is made of after {scene.layers} layers, if each layer were half "
-        "the mean of its heads and half what was there before (Abnar & Zuidema 2020):"
-    )
-    lines += ["", *wrapped(said, terminal.columns)]
-    lines += _parts(scene, terminal)
-    lines += wrapped(
-        "It leaves out values, projections and what stands between the layers, and it favours "
-        "words that heads rest on, in a decoder the first ones. Compare another word of the same "
-        "text before you read it.",
-        terminal.columns,
-    )
-    return lines + hints(terminal, command, ("By head:", ("--word", scene.word)))
-
-
-def _parts(scene: Rollout, terminal: Terminal) -> list[str]:
-    """Where the rollout ends: where heads rest in a line, all other words in a table."""
-    aside = [cell for cell in scene.row.cells if cell.special]
-    resting = sum(cell.weight for cell in aside)
-    whole = sum(cell.weight for cell in scene.row.cells)
-    if not aside or whole <= resting:
-        return row_table(scene.row, terminal, "part")
-    names = " and ".join(clip(terminal.shown(cell.word), 16) for cell in aside[:3])
-    cells = tuple(
-        replace(cell, weight=cell.weight / (whole - resting))
-        for cell in scene.row.cells
-        if not cell.special
-    )
-    part = ">99 %" if 0.995 <= resting < 1 else percent(resting)
-    have = "have" if len(aside) > 1 else "has"
-    said = f"{names}, where heads rest, {have} {part} of it. Of what is left:"
-    table = row_table(replace(scene.row, cells=cells), terminal, "part of rest")
-    return [*wrapped(said, terminal.columns), *table]
 
 
 def _one_row(scene: OneRow, terminal: Terminal, command: Sequence[str]) -> list[str]:
