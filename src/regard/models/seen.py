@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.models.naming import UNKNOWN
+from regard.models.recorded import recorded
 from regard.models.summary import Summary, summarise
 from regard.record import Record, Side
 
@@ -96,7 +97,7 @@ class Seen:
                     index[key] = len(sides)
                     sides.append(self._side(sequence, item, track.last_key, layers))
                 at.append(index[key])
-            made.append(track.layer(item, (at[0], at[1]), sides[at[1]]))
+            made.append(recorded(track, item, (at[0], at[1]), sides[at[1]]))
         return Record(tuple(sides), tuple(made), self._provenance(layers))
 
     def _side(

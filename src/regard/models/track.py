@@ -18,14 +18,12 @@ from regard.models.asked import (
     rows_so_far,
 )
 from regard.models.grown import Grown, Slab
-from regard.models.masks import in_numpy, part_of
-from regard.models.pieces import Piece, joined
-from regard.record import Call, Layer, Side
+from regard.models.masks import part_of
+from regard.models.pieces import Piece
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
-    from regard.mechanism.mask import Mask
     from regard.models.interface import ModelCall
     from regard.models.places import Place
 
@@ -177,6 +175,12 @@ class Track:
         for grown in self.by_row.values():
             grown.cut(left)
         self.read, self.decoded = self.read[:left], self.decoded[:left]
+        again = [int((rows < start).sum()) for rows, _, _ in self.whole]
+        self.whole = [
+            (rows[:count], shift, array[:, :, :count])
+            for (rows, shift, array), count in zip(self.whole, again, strict=True)
+            if count
+        ]
         first = self.pieces[0].start
         for name, grown in self.kept.items():
             grown.cut(start - (first if name == "query" else self.first_key))
@@ -260,111 +264,17 @@ class Track:
             else:
                 self.once[name] = array
 
-    def layer(self, item: int, sides: tuple[int, int], key_side: Side) -> Layer:
-        """The record of one item of the batch. sides: indices of the query and the key side."""
-        at = self.items.index(item)
-        positions = np.concatenate([np.arange(p.start, p.start + p.rows) for p in self.pieces])
-        chosen = self._chosen()
-        self.check()
-        keys = np.arange(self.first_key, self.last_key)
-        apart = key_side.special.copy()
-        if self.kind == "decoder" and len(apart):
-            apart[0] = True
-        ask, read = self._recorded(at, chosen, positions, keys, apart)
-        exact = {"query", "key"} <= self.wanted.keep
-        kept = {name: _numpy(grown.array[at]) for name, grown in self.kept.items()}
-        sinks = None if self.sinks is None else _numpy(self.sinks)
-        return Layer(
-            number=self.place.number,
-            name=self.place.name,
-            kind=self.kind,
-            heads=self.heads,
-            query_side=sides[0],
-            key_side=sides[1],
-            query_positions=positions,
-            key_positions=keys,
-            readings=read,
-            call=Call(self.scale, self.softcap, sinks, self.mask(at, exact)),
-            ask=ask,
-            head_numbers=None
-            if self.wanted.heads is None
-            else np.array(self.wanted.heads, np.int64),
-            **kept,
-        )
-
     def check(self) -> None:
         """Raises InputError for rows or columns that the text, as long as it got, does not have."""
         check_places("rows", self.rows, self.stop)
         check_places("columns", self.columns, self.last_key)
-        rows_at_end(self.wanted.queries, self._prompt)
+        rows_at_end(self.wanted.queries, self.prompt)
 
     @property
-    def _prompt(self) -> int:
+    def prompt(self) -> int:
         """One past the last row that was computed together with others, or alone as the first."""
         several = [piece.start + piece.rows for piece in self.pieces if piece.rows > 1]
         return max(several) if several and len(self.pieces) > 1 else self.stop
-
-    def _chosen(self) -> Int64[np.ndarray, " chosen"]:
-        """Which of the rows that were read are the ones asked for, in the order asked."""
-        wanted = rows_at_end(self.wanted.queries, self._prompt)
-        if wanted is None:
-            return np.arange(len(self.read))
-        place = {int(row): index for index, row in enumerate(self.read)}
-        asked = [place[int(row)] for row in wanted if int(row) in place]
-        later = [int(i) for i in np.flatnonzero(self.decoded) if int(i) not in set(asked)]
-        return np.array(asked + later, np.int64)
-
-    def _recorded(
-        self, at: int, chosen: Any, positions: Any, keys: Any, apart: Any
-    ) -> tuple[Ask, Readings]:
-        done: dict[str, Any] = {}
-        for name, grown in self.by_row.items():
-            done[name] = _numpy(grown.array[at])[:, chosen]
-        for name, grown in self.by_key.items():
-            done[name] = _widened(_numpy(grown.array[at]), len(keys))
-        for name, array in self.once.items():
-            done[name] = _numpy(array[at])
-        queries = np.searchsorted(positions, self.read[chosen])
-        whole: list[int] = []
-        if self.whole:
-            parts = []
-            for rows, shift, array in self.whole:
-                part = _numpy(array[at])
-                wide = np.zeros((*part.shape[:2], len(keys)), part.dtype)
-                wide[..., shift : shift + part.shape[2]] = part
-                parts.append(wide)
-                whole += [int(row) for row in rows]
-            done["rows"] = np.concatenate(parts, axis=1)
-        groups: Any = None
-        if "group_mass" in done:
-            if self.wanted.ask.groups is not None:
-                given = np.asarray(self.wanted.ask.groups[0])[: len(keys)]
-                labels = np.concatenate((given, np.full(len(keys) - len(given), -1)))
-                groups = (labels, self.wanted.ask.groups[1])
-            else:
-                mass = done["group_mass"]
-                taken = [1, 2] if self.kind == "encoder" else [0, 1, 2]
-                done["group_mass"] = mass[..., taken].sum(axis=-1, keepdims=True)
-                groups = (np.where(apart[keys], 0, -1), 1)
-        ask = replace(
-            self.wanted.ask,
-            queries=queries,
-            rows=np.searchsorted(positions, np.array(whole, np.int64)),
-            columns=np.asarray(self.columns, np.int64) - self.first_key,
-            groups=groups,
-        )
-        return ask, Readings(backend=self.backend, queries=queries, **done)
-
-    def mask(self, at: int, with_bias: bool) -> Mask:
-        """The mask of all rows over all keys."""
-        masks = []
-        for piece in self.pieces:
-            shape = (len(self.items), self.heads, piece.rows, piece.keys)
-            rows, keys = slice(0, piece.rows), slice(0, piece.keys)
-            masks.append(in_numpy(part_of(piece.mask, shape, [at], None, rows, keys), with_bias))
-        if len(masks) == 1:
-            return masks[0]
-        return joined(self.pieces, masks, self.first_key, self.last_key, self.heads)
 
 
 def _read(call: ModelCall, items: list[int], ask: Ask) -> Readings:
@@ -400,17 +310,3 @@ def _wide(read: dict[str, Any], heads: int, rows: int, places: Any, keys: int) -
     if inside:
         wide[..., inside] = read["columns"]
     return wide
-
-
-def _widened(array: Any, keys: int) -> Any:
-    wide = np.zeros((*array.shape[:-1], keys), array.dtype)
-    wide[..., : array.shape[-1]] = array
-    return wide
-
-
-def _numpy(tensor: Any) -> Any:
-    """In NumPy, float32 for floats of 16 bits."""
-    tensor = tensor.detach().cpu()
-    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 4:
-        tensor = tensor.float()
-    return tensor.numpy()

@@ -167,10 +167,10 @@ class _Watching:
         """Raises InputError unless attention came by, of every layer that was chosen."""
         if not len(self.places):
             raise InputError(
-                f"{architecture_of(self.model)} did not compute any attention through transformers' attention "
-                "interface while it was watched: it has attention code of its own, or was not run "
-                "inside the with block. For such a model, regard.from_weights takes the weights "
-                "of output_attentions=True."
+                f"{architecture_of(self.model)} did not compute any attention through "
+                "transformers' attention interface while it was watched: it has attention code of "
+                "its own, or was not run inside the with block. For such a model, "
+                "regard.from_weights takes the weights of output_attentions=True."
             )
         self.choice.check_used(self.places)
         for tracks in self.collection.layers:
