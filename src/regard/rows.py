@@ -73,7 +73,7 @@ def token_row(record: Record, layer: int, head: int, token: int) -> Float[np.nda
     return weights
 
 
-def head_steps(record: Record, layer: int, head: int) -> Steps:
+def head_steps(record: Record, layer: int, head: int, word: int | None = None) -> Steps:
     """The four steps of one head: see `Record.steps`."""
     from regard.mechanism.steps import steps
 
@@ -87,16 +87,21 @@ def head_steps(record: Record, layer: int, head: int) -> Steps:
         )
     of_key = seen.sizes.kv_head(head)
     call = seen.call
+    mask, rows = _one_head(call.mask, head), np.arange(len(seen.query_positions))
+    if word is not None:
+        side = record.sides[seen.query_side]
+        rows = _rows_of_word(seen, side, _row_of(seen, side), word)
+        mask = _some_rows(mask, seen, rows)
     return steps(
-        seen.query[head],
+        seen.query[head, rows],
         seen.key[of_key],
         seen.value[of_key],
-        mask=_one_head(call.mask, head),
+        mask=mask,
         scale=call.scale,
         softcap=call.softcap,
         sinks=None if call.sinks is None else call.sinks[head : head + 1],
         words=(
-            _labels(record.sides[seen.query_side], seen.query_positions),
+            _labels(record.sides[seen.query_side], seen.query_positions[rows]),
             _labels(record.sides[seen.key_side], seen.key_positions),
         ),
     )
@@ -241,6 +246,23 @@ def _one_head(mask: Any, head: int) -> Any:
     elif segments is not None:
         segments = np.asarray(segments).reshape(-1)
     return replace(mask, **parts, segments=segments)
+
+
+def _some_rows(mask: Any, layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:
+    """A mask of one head as some ascending rows have it."""
+    from dataclasses import replace
+
+    from regard.mechanism.arrays import NumpyArrays
+    from regard.mechanism.mask import Mask
+    from regard.mechanism.sight import Eyes
+
+    flat = mask.flatten(replace(layer.sizes, heads=1, kv_heads=1))
+    sight = Eyes(flat, NumpyArrays("float32")).sight(0, 0, rows)
+    cells = np.zeros((len(rows), layer.sizes.keys), np.bool_)
+    cells[:, sight.start : sight.stop] = True
+    for first, last, hidden in sight.hidden:
+        cells[:, sight.start + first : sight.start + last] &= ~hidden
+    return Mask(allowed=cells, bias=None if flat.bias is None else flat.bias[0, 0][rows])
 
 
 def _labels(side: Side, positions: Int64[np.ndarray, " n"]) -> tuple[str, ...]:

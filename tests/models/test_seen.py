@@ -268,3 +268,17 @@ def test_provenance_and_sixteen_bits(tmp_path):
     record.save(tmp_path / "seen.regard")
     again = regard.load(tmp_path / "seen.regard")
     assert np.array_equal(again.row(1, 2, 3), record.row(1, 2, 3))
+
+
+@pytest.mark.parametrize("name", ["mistral", "t5"])
+def test_steps_of_one_word_are_those_rows_of_all(name):
+    model = build(name)
+    inputs = {"input_ids": random_ids(1, 9)}
+    if name == "t5":
+        inputs["decoder_input_ids"] = random_ids(1, 6)
+    with regard.watch(model, keep=("query", "key", "value")) as seen:
+        model(**inputs)
+    for index in range(len(seen.record.layers)):
+        whole, one = seen.record.steps(index, 2), seen.record.steps(index, 2, word=4)
+        assert np.allclose(one.weights, whole.weights[4:5])
+        assert np.allclose(one.output, whole.output[4:5])

@@ -106,11 +106,14 @@ class Record:
 
         return token_row(self, layer, head, token)
 
-    def steps(self, layer: int, head: int) -> Steps:
-        """The four steps of one head, spelled out; needs query, key and value kept."""
+    def steps(self, layer: int, head: int, word: int | None = None) -> Steps:
+        """The four steps of one head, spelled out; needs query, key and value kept.
+
+        word: of the rows of one word only, for texts too long to spell out whole.
+        """
         from regard.rows import head_steps
 
-        return head_steps(self, layer, head)
+        return head_steps(self, layer, head, word)
 
     def table(
         self,
