@@ -13,7 +13,7 @@ from transformers.modeling_utils import AttentionInterface
 
 import regard
 from models.specimen import Inputs, Specimen, build
-from regard.models.interface import (
+from regard.models.watched.interface import (
     ModelCall,
     implementation_of,
     intercept,

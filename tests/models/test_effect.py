@@ -25,7 +25,7 @@ import regard
 from regard.errors import InputError
 from regard.models.cut import Cut, apply, in_layer
 from regard.models.effect import effect
-from regard.models.interface import implementation_of, intercept, read_call, unpack
+from regard.models.watched.interface import implementation_of, intercept, read_call, unpack
 
 SIZES = {
     "vocab_size": 97,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Int64
 
     from regard.mechanism.mask import Mask
-    from regard.models.interface import ModelCall
+    from regard.models.watched.interface import ModelCall
 
     Places = int | slice | Sequence[int] | Int[Any, " n"] | None
 

@@ -13,8 +13,8 @@ import numpy as np
 from regard.errors import InputError
 from regard.mechanism.mask import whole_numbers
 from regard.models.cut import Cut, apply, in_layer
-from regard.models.interface import implementation_of, intercept, read_call, unpack
-from regard.models.places import Places
+from regard.models.watched.interface import implementation_of, intercept, read_call, unpack
+from regard.models.watched.places import Places
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64

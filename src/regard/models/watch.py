@@ -11,21 +11,21 @@ import numpy as np
 from regard.errors import InputError
 from regard.mechanism.mask import whole_numbers
 from regard.mechanism.readings import Ask
-from regard.models.asked import Sample
-from regard.models.collection import Collection
 from regard.models.cut import Cut, apply, in_layer
-from regard.models.interface import (
+from regard.models.watched.asked import Sample
+from regard.models.watched.collection import Collection
+from regard.models.watched.interface import (
     ModelCall,
     implementation_of,
     intercept,
     read_call,
     unpack,
 )
-from regard.models.naming import Vocabulary
-from regard.models.passes import Frame, Passes
-from regard.models.places import Choice, Place, Places
-from regard.models.seen import Seen, architecture_of
-from regard.models.track import KEPT, Wanted
+from regard.models.watched.naming import Vocabulary
+from regard.models.watched.passes import Frame, Passes
+from regard.models.watched.places import Choice, Place, Places
+from regard.models.watched.seen import Seen, architecture_of
+from regard.models.watched.track import KEPT, Wanted
 
 
 @contextmanager

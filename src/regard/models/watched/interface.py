@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from regard.errors import BackendError, InputError
 from regard.mechanism.mask import Mask
-from regard.models.masks import fitting, flash_mask, plain_mask
+from regard.models.watched.masks import fitting, flash_mask, plain_mask
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.models.naming import UNKNOWN
-from regard.models.recorded import recorded
-from regard.models.summary import Summary, summarise
+from regard.models.watched.naming import UNKNOWN
+from regard.models.watched.recorded import recorded
+from regard.models.watched.summary import Summary, summarise
 from regard.record import Record, Side
 
 if TYPE_CHECKING:
-    from regard.models.collection import Collection
-    from regard.models.sequence import Sequence
-    from regard.models.track import Track
+    from regard.models.watched.collection import Collection
+    from regard.models.watched.sequence import Sequence
+    from regard.models.watched.track import Track
 
 _NAMES: Final = {"pixel_values": "image", "input_features": "audio", "input_values": "audio"}
 _NOTHING: Final = "nothing was seen yet: run the model inside the with block first."

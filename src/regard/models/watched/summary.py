@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from regard.models.track import Track
+    from regard.models.watched.track import Track
 
 _NUMBERS: Final = ("entropy", "max_score", "first_mass", "special_mass")
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.models.naming import UNKNOWN
-from regard.models.track import Track
+from regard.models.watched.naming import UNKNOWN
+from regard.models.watched.track import Track
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
-    from regard.models.places import Place
+    from regard.models.watched.places import Place
 
 
 class Sequence:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.mechanism.readings import Ask, Readings
-from regard.models.asked import rows_at_end
-from regard.models.masks import in_numpy, part_of
-from regard.models.pieces import joined
+from regard.models.watched.asked import rows_at_end
+from regard.models.watched.masks import in_numpy, part_of
+from regard.models.watched.pieces import joined
 from regard.record import Call, Layer, Side
 
 if TYPE_CHECKING:
     from jaxtyping import Int64
 
     from regard.mechanism.mask import Mask
-    from regard.models.track import Track
+    from regard.models.watched.track import Track
 
 
 def recorded(track: Track, item: int, sides: tuple[int, int], key_side: Side) -> Layer:

@@ -11,17 +11,17 @@ import numpy as np
 
 from regard.errors import InputError, MemoryBudgetError
 from regard.mechanism.readings import memory_budget
-from regard.models.grown import Slab
-from regard.models.masks import part_of
-from regard.models.naming import Vocabulary
-from regard.models.sequence import Sequence
-from regard.models.track import KEPT, Track, Wanted
+from regard.models.watched.grown import Slab
+from regard.models.watched.masks import part_of
+from regard.models.watched.naming import Vocabulary
+from regard.models.watched.sequence import Sequence
+from regard.models.watched.track import KEPT, Track, Wanted
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
-    from regard.models.interface import ModelCall
-    from regard.models.places import Place
+    from regard.models.watched.interface import ModelCall
+    from regard.models.watched.places import Place
 
 _log = logging.getLogger("regard")
 

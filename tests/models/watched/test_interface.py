@@ -7,7 +7,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterf
 
 import regard
 from models.tiny import build, padding, random_ids
-from regard.models.interface import implementation_of, intercept, read_call, unpack
+from regard.models.watched.interface import implementation_of, intercept, read_call, unpack
 
 CAUSAL = SimpleNamespace(is_causal=True)
 BOTH_WAYS = SimpleNamespace(is_causal=False)

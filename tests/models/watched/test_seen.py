@@ -15,7 +15,7 @@ from transformers import (
 
 import regard
 from models.tiny import build, eager_weights, entropy_of, lively, padding, random_ids
-from regard.models.naming import UNKNOWN, Vocabulary
+from regard.models.watched.naming import UNKNOWN, Vocabulary
 
 TEXT = "A dog ate it, because it was hungry \N{DOG FACE}!"
 

@@ -10,22 +10,22 @@ import numpy as np
 from regard.errors import InputError
 from regard.mechanism.api import readings
 from regard.mechanism.readings import Ask, Readings
-from regard.models.asked import (
+from regard.models.watched.asked import (
     check_places,
     counts_from_end,
     places_so_far,
     rows_at_end,
     rows_so_far,
 )
-from regard.models.grown import Grown, Slab
-from regard.models.masks import part_of
-from regard.models.pieces import Piece
+from regard.models.watched.grown import Grown, Slab
+from regard.models.watched.masks import part_of
+from regard.models.watched.pieces import Piece
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
-    from regard.models.interface import ModelCall
-    from regard.models.places import Place
+    from regard.models.watched.interface import ModelCall
+    from regard.models.watched.places import Place
 
 ALWAYS: Final = 3
 """Groups of keys whose mass is read where an ask has no groups of its own: the first token if it is

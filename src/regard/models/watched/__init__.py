@@ -1,0 +1,1 @@
+"""What a watched model shows: its calls of attention, read, followed and put together."""
