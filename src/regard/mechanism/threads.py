@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -86,17 +87,34 @@ def _take_control() -> None:
 
 
 def run_all(work: Callable[[Any], None], tasks: Sequence[Any], threads: int) -> None:
-    """Do `work` on every task, on the caller's thread when one is enough.
+    """Do `work` on every task, on the caller's thread and up to `threads` - 1 more.
 
     The first error (or Ctrl-C) drops the tasks not yet begun and is raised.
     """
-    if threads == 1 or len(tasks) < 2:
-        for task in tasks:
-            work(task)
+    left = deque(tasks)
+
+    def drain() -> None:
+        while True:
+            try:
+                task = left.popleft()
+            except IndexError:
+                return
+            try:
+                work(task)
+            except BaseException:
+                left.clear()
+                raise
+
+    more = min(threads, len(tasks)) - 1
+    if more < 1:
+        drain()
         return
-    pool = ThreadPoolExecutor(min(threads, len(tasks)), thread_name_prefix="regard")
+    pool = ThreadPoolExecutor(more, thread_name_prefix="regard")
     try:
-        for done in [pool.submit(work, task) for task in tasks]:
-            done.result()
+        others = [pool.submit(drain) for _ in range(more)]
+        drain()
+        for other in others:
+            other.result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        left.clear()
+        pool.shutdown(wait=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,10 +37,10 @@ class Side:
     def __post_init__(self) -> None:
         count = len(self.tokens)
         check_array("special", self.special, (count,), "b", f"side {self.name!r}")
-        uses = Counter(token for word in self.words for token in word.tokens)
-        if sorted(uses.elements()) != list(range(count)):
+        named = sorted(token for word in self.words for token in word.tokens)
+        if named != list(range(count)):
             raise InputError(
-                f"the words of side {self.name!r} name the tokens {sorted(uses.elements())[:20]}: "
+                f"the words of side {self.name!r} name the tokens {named[:20]}: "
                 f"expected each of its {count} tokens exactly once."
             )
         flags = self.special.tolist()  # a long text has thousands of words
