@@ -199,3 +199,11 @@ def test_json_has_a_schema_and_no_nan() -> None:
     assert json.loads(text)["schema"] == "regard.spans/1"
     assert told["spans"][0]["part"] is None
     assert replace(scene(), exact=False).exact is False
+
+
+def test_a_cut_of_the_first_token_is_told_apart() -> None:
+    tested = {"sorted_by": "effect", "spans": (part("s1", 0, 17, effect=1.0),)}
+    said = "s1 holds the first token"
+    assert said in " ".join(lines(scene(**tested, rest=())))
+    apart = part("special and first tokens", None, None)
+    assert said not in " ".join(lines(scene(**tested, rest=(apart,))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from regard.questions.span_readings import REST
 from regard.views.cells import Align, clip, isolate, width
 from regard.views.layout import NOT_WHY, hints, number, table
 from regard.views.terminal import wrapped
@@ -63,12 +64,25 @@ def render(
             "other tokens have gathered from it is still there.",
             terminal.columns,
         )
+        note = _first_token(scene)
+        lines += wrapped(note, terminal.columns) if note else []
     else:
         lines += wrapped(
             f"{NOT_WHY} What is read may help the answer or hurt it.", terminal.columns
         )
         lines += hints(terminal, command, ("Does it matter?", ("--test",)))
     return terminal.finish(lines)
+
+
+def _first_token(scene: Spans) -> str:
+    """What a cut of the first token does besides; empty where no span holds it."""
+    first = next((span for span in scene.spans if span.start == 0), None)
+    if first is None or any(part.name == REST[0] for part in scene.rest):
+        return ""
+    return (
+        f"{first.name} holds the first token, where decoders rest whatever it says: its cut takes "
+        "that place from every head as well."
+    )
 
 
 def _heading(scene: Spans, terminal: Terminal) -> list[str]:
