@@ -85,3 +85,15 @@ def test_command_is_installed():
 )
 def test_data_is_installed(path):
     assert files("regard").joinpath(path).is_file()
+
+
+def test_the_main_job_starts_without_what_it_does_not_need() -> None:
+    """numpy.ma, which np.unique and its like import, costs a twentieth of the first screen."""
+    code = (
+        "import sys; from regard.cli import main\n"
+        "try: main(['show', 'A dog ate the food', '--word', 'ate'])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "print(sorted({'numpy.ma', 'torch', 'transformers'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

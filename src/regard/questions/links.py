@@ -227,7 +227,9 @@ def readers_of(record: Record, index: int) -> list[int]:
     layer = record.layers[index]
     side = record.sides[layer.query_side]
     owner = side.word_of[layer.query_positions]
-    owners = np.setdiff1d(owner, owner[~known_rows(layer)])
+    rows = np.bincount(owner)
+    unknown = np.bincount(owner[~known_rows(layer)], minlength=len(rows))
+    owners = np.flatnonzero((rows > 0) & (unknown == 0))
     return [int(i) for i in owners if not side.words[i].special and not is_mark(side.words[i])]
 
 
