@@ -31,8 +31,9 @@ lint: $(TEST)/.installed ## check style, format and which part imports which
 	$(TEST)/bin/lint-imports --no-logo
 
 .PHONY: types
-types: $(TEST)/.installed ## check the types of the package
+types: $(TEST)/.installed $(TEST)/.tools ## check the types of the package and of the page's JavaScript
 	$(TEST)/bin/mypy
+	$(TEST)/bin/node $(TEST)/node_modules/typescript/bin/tsc --project jsconfig.json
 
 .PHONY: format
 format: $(TEST)/.installed ## rewrite the files in the project's style
@@ -73,4 +74,13 @@ $(TEST)/.installed: $(PACKAGE) constraints.txt | python
 	@$(PYTHON) -m venv $(TEST)
 	@$(TEST)/bin/python -m pip install -qq --disable-pip-version-check \
 		-c constraints.txt ".[test]"
+	@touch $@
+
+# Apart from the package's stamp, and after it: node comes with the tests' needs, but a changed
+# source file is no reason to ask for its tools again.
+$(TEST)/.tools: package.json package-lock.json | $(TEST)/.installed
+	@echo "Installing what checks the page's JavaScript into $(TEST)"
+	@cp package.json package-lock.json $(TEST)
+	@$(TEST)/bin/npm --prefix $(TEST) ci --ignore-scripts --no-audit --no-fund --loglevel=error \
+		>/dev/null
 	@touch $@
