@@ -1,0 +1,109 @@
+// @ts-check
+/** Decodes the data, builds the views, and keeps them and the reader of the page together. */
+
+import { Book } from "./book.js";
+import { decoded } from "./data.js";
+import { el } from "./dom.js";
+import { mountExport } from "./export.js";
+import { mountGeneration } from "./generation.js";
+import { mountHeads } from "./heads.js";
+import { mountKeyboard } from "./keyboard.js";
+import { mountListing } from "./listing.js";
+import { mountMatrix } from "./matrix.js";
+import { mountPlan } from "./plan.js";
+import { mountSentence } from "./sentence.js";
+import { mountSteps } from "./steps.js";
+import { mountSwitches } from "./switches.js";
+import { mountVersus } from "./versus.js";
+import { Store } from "./state.js";
+
+/** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").PageData} PageData */
+/** @typedef {import("./types.js").State} State */
+
+/** The views in the order in which they stand: name, title, what builds it. */
+const VIEWS = /** @type {const} */ ([
+  ["versus", "Two texts", mountVersus],
+  ["generation", "What the model wrote", mountGeneration],
+  ["switches", "How it is shown", mountSwitches],
+  ["sentence", "Who reads whom", mountSentence],
+  ["listing", "One word", mountListing],
+  ["heads", "Heads", mountHeads],
+  ["steps", "The four steps", mountSteps],
+  ["matrix", "One head, every word", mountMatrix],
+  ["export", "Take it with you", mountExport],
+  ["plan", "What this page holds", mountPlan],
+]);
+
+async function start() {
+  const main = document.querySelector("main");
+  if (!main) return;
+  let page;
+  try {
+    page = await decoded(document);
+  } catch (error) {
+    main.prepend(
+      el("p", { role: "alert" }, `The picture below is all that can be shown: ${String(error)}`),
+    );
+    return;
+  }
+  build(main, page);
+  document.documentElement.dataset.ready = "1";
+  performance.mark("regard-ready");
+}
+
+function build(/** @type {HTMLElement} */ main, /** @type {PageData} */ page) {
+  const live = el("p", { "data-live": "", "aria-live": "polite", class: "unseen-text" });
+  const books = page.books.map((data) => new Book(data));
+  const store = new Store(firstState(page));
+  /** @type {App} */
+  const app = {
+    store,
+    page,
+    books,
+    book: () => books[store.get().book],
+    say: (text) => {
+      live.textContent = text;
+    },
+    scroll: { unit: null },
+  };
+  main.replaceChildren(
+    el("header", {}, el("h1", {}, page.title), el("p", { class: "quiet" }, page.subtitle)),
+    live,
+  );
+  for (const [name, title, mount] of VIEWS) {
+    const body = el("div", { class: "body" });
+    const section = el(
+      "section",
+      { "data-view": name, "aria-labelledby": `regard-${name}` },
+      el("h2", { id: `regard-${name}` }, title),
+      body,
+    );
+    main.append(section);
+    // a view that has nothing to say of this page takes no room
+    if (mount(body, app) === false) section.remove();
+  }
+  mountKeyboard(main, app);
+}
+
+/** @returns {State} */
+function firstState(/** @type {PageData} */ page) {
+  const { book, unit, head, step } = page.start;
+  return {
+    book,
+    level: "words",
+    heads: [head ?? 0],
+    direction: "reads",
+    pointed: null,
+    locked: unit === null ? [] : [unit],
+    target: null,
+    measure: "weight",
+    without: false,
+    log: false,
+    reading: "lift",
+    step: step ?? 1,
+    search: "",
+  };
+}
+
+start();
