@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from zlib import crc32
@@ -10,9 +12,32 @@ from zlib import crc32
 import numpy as np
 
 from regard import Mask
+from regard.mechanism import native
 
-BACKENDS: Final = ("loop",)
-"""Every backend that computes; a test of the mechanism runs on each."""
+BACKENDS: Final = ("loop", *(f"native {isa}" for isa in native.instruction_sets()))
+"""Every backend that computes, and each instruction set of the kernel that this machine executes;
+a test of the mechanism runs on each."""
+
+
+def runs_in(backend: str, dtype: str) -> bool:
+    """Whether a backend takes numbers of a dtype, such as "numpy float64"."""
+    return backend == "loop" or not dtype.endswith("float64")
+
+
+@contextmanager
+def backend_of(named: str) -> Iterator[Any]:
+    """What to pass as `backend=` for one of `BACKENDS`, which is forced to its instruction set."""
+    backend, _, isa = named.partition(" ")
+    before = os.environ.get("REGARD_ISA")
+    try:
+        if isa:
+            os.environ["REGARD_ISA"] = isa
+        yield backend
+    finally:
+        if isa:
+            os.environ.pop("REGARD_ISA")
+            if before is not None:
+                os.environ["REGARD_ISA"] = before
 
 DTYPES: Final = (
     *("numpy float16", "numpy float32", "numpy float64"),

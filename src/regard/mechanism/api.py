@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from regard.errors import BackendError, InputError
-from regard.mechanism import loop
+from regard.errors import InputError
+from regard.mechanism import loop, native
 from regard.mechanism.call import Call, check
 from regard.mechanism.readings import Ask, AttentionResult, FlatAsk, Readings
 
@@ -54,8 +55,8 @@ def attention(
     if value is None:
         raise InputError("value is None: expected the values; regard.readings needs none.")
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
-    _choose(backend)
-    return loop.attend(call, _flat(Ask() if ask is None else ask, call))
+    chosen = _choose(backend, call)
+    return chosen.attend(call, _flat(Ask() if ask is None else ask, call))
 
 
 def readings(
@@ -75,12 +76,12 @@ def readings(
     Arguments, dtypes and errors as for `attention`. value is needed for `share` alone.
     """
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
-    _choose(backend)
+    chosen = _choose(backend, call)
     if not isinstance(ask, Ask):
         raise InputError(f"ask is {type(ask).__name__}: expected regard.Ask.")
     if ask.share and value is None:
         raise InputError("share is a part of the result, which needs the values: pass value.")
-    return loop.read(call, _flat(ask, call))
+    return chosen.read(call, _flat(ask, call))
 
 
 def _flat(ask: Ask, call: Call) -> FlatAsk:
@@ -89,8 +90,13 @@ def _flat(ask: Ask, call: Call) -> FlatAsk:
     return ask.flatten(call.sizes, call.arrays.itemsize)
 
 
-def _choose(backend: str) -> None:
+def _choose(backend: str, call: Call) -> ModuleType:
+    """The module that computes: the one named, or the fastest that serves."""
     if backend not in BACKENDS:
         raise InputError(f"backend is {backend!r}: expected 'auto', 'loop' or 'native'.")
-    if backend == "native":
-        raise BackendError("backend 'native' is not part of this build: use 'auto' or 'loop'.")
+    if backend == "loop":
+        return loop
+    if backend == "auto":
+        return loop if native.refusal(call) else native
+    native.check_serves(call)
+    return native

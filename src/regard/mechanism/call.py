@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,24 +25,52 @@ if TYPE_CHECKING:
 class Call:
     """One checked call: arrays with all four axes, and everything that shapes the scores.
 
-    key and values are in the accumulating dtype, query in its own (a panel of it is widened when
-    its turn comes). values has no columns when no value was given. largest_value: the largest
-    size of a head's values, 0 without any. longest_key: length of each head's longest key vector.
-    Either is NaN where there is one. sinks: one number a query head.
+    query, given_key and given_value are the caller's memory in its own dtype (given_value has no
+    columns when no value was given). sinks: one number a query head. The rest is worked out when
+    it is first asked for, since not every backend needs it.
     """
 
     arrays: Arrays
     sizes: Sizes
     query: Float[Any, "batch heads queries dim"]
-    key: Float[Any, "batch kv_heads keys dim"]
-    values: Float[Any, "batch kv_heads keys value_dim"]
-    largest_value: Float[np.ndarray, "batch kv_heads"]
-    longest_key: Float[np.ndarray, "batch kv_heads"]
+    given_key: Float[Any, "batch kv_heads keys dim"]
+    given_value: Float[Any, "batch kv_heads keys value_dim"]
     scale: float
     softcap: float | None
     sinks: Float[np.ndarray, " heads"] | None
     mask: FlatMask
-    eyes: Eyes
+
+    @cached_property
+    def key(self) -> Float[Any, "batch kv_heads keys dim"]:
+        """The keys in the accumulating dtype. (A panel of the query is widened in its turn.)"""
+        return self.arrays.widen(self.given_key)
+
+    @cached_property
+    def values(self) -> Float[Any, "batch kv_heads keys value_dim"]:
+        """The values in the accumulating dtype."""
+        return self.arrays.widen(self.given_value)
+
+    @cached_property
+    def largest_value(self) -> Float[np.ndarray, "batch kv_heads"]:
+        """The largest size of a head's values, 0 without any; NaN where there is one."""
+        with self.arrays.quiet():
+            return self._of_heads([_largest(head) for item in self.values for head in item])
+
+    @cached_property
+    def longest_key(self) -> Float[np.ndarray, "batch kv_heads"]:
+        """The length of each head's longest key vector; NaN where there is one."""
+        with self.arrays.quiet():
+            return self._of_heads(
+                [_longest(self.arrays, head) for item in self.key for head in item]
+            )
+
+    @cached_property
+    def eyes(self) -> Eyes:
+        """What any rows may see."""
+        return Eyes(self.mask, self.arrays)
+
+    def _of_heads(self, numbers: list[float]) -> Float[np.ndarray, "batch kv_heads"]:
+        return np.array(numbers, dtype=float).reshape(self.sizes.batch, self.sizes.kv_heads)
 
 
 def check(
@@ -69,24 +98,16 @@ def check(
     few = _checked_sinks(sinks, sizes, arrays, query)
     query, key = (arrays.take(_four_axes(array)) for array in (query, key))
     values = key[..., :0] if value is None else arrays.take(_four_axes(value))
-    key, values = arrays.widen(key), arrays.widen(values)
-    with arrays.quiet():
-        largest = [_largest(head) for item in values for head in item]
-        longest = [_longest(arrays, head) for item in key for head in item]
-    heads = (sizes.batch, sizes.kv_heads)
     return Call(
         arrays=arrays,
         sizes=sizes,
         query=query,
-        key=key,
-        values=values,
-        largest_value=np.array(largest, dtype=float).reshape(heads),
-        longest_key=np.array(longest, dtype=float).reshape(heads),
+        given_key=key,
+        given_value=values,
         scale=checked_scale(scale, sizes.dim),
         softcap=checked_softcap(softcap),
         sinks=few,
         mask=flat,
-        eyes=Eyes(flat, arrays),
     )
 
 

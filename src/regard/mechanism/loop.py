@@ -145,6 +145,8 @@ def _run(call: Call, ask: FlatAsk, cuts: list[Cut], output: Any | None) -> Reade
         for run in range(runs)
     ]
     computed = sum(len(_row_numbers(cut.rows)) for cut in cuts)
+    # worked out here, once, before several threads ask for them at the same time
+    _ = call.key, call.values, call.largest_value, call.longest_key, call.eyes
     small = heads * computed * sizes.keys * (sizes.dim + sizes.value_dim) < _SMALL
     threads = 1 if small or call.arrays.threaded else num_threads()
     with one_thread_blas():

@@ -144,7 +144,8 @@ class CpuTensors(NumpyArrays):
         self.wide = getattr(self.torch, dtype)
 
     def take(self, array: Any) -> Any:
-        return array if array.dtype == self.torch.bfloat16 else array.resolve_neg().numpy()
+        array = array.resolve_neg()
+        return array if array.dtype == self.torch.bfloat16 else array.numpy()
 
     def give(self, array: Any) -> Any:
         return array if self._is_tensor(array) else self.torch.from_numpy(array)

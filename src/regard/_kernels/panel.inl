@@ -1,0 +1,284 @@
+// One panel: rows of one key head's query heads, with all the keys that they may see.
+
+constexpr int64_t BLOCK = REGARD_BLOCK;  // keys computed, weighed and mixed together
+constexpr float NO_SHIFT_BELOW = 60.0f;
+// Scores within this of 0 need no shift: e^60 times 10^11 keys fits float32, and e^-60 is far from
+// its smallest number. Then scores become weights as soon as a block of them is there.
+
+struct Row {
+  int64_t head, query, place;
+  Span sight;
+  float shift, total, largest, moment, lse, inverse;  // inverse: 1 / total
+  int32_t* eligible;  // of its head and run, or null
+  bool spoiled;  // a NaN, or an infinite score, has reached it
+};
+
+// MR rows that the product kernel takes at once, and the blocks of keys that one of them may see.
+struct Tile {
+  int64_t first, rows, low, high;
+};
+
+struct Panel {
+  const Problem& p;
+  const Plan& plan;
+  const Head& keys;
+  int64_t batch = 0, run = 0, rows = 0, tiles = 0;
+  int64_t low = 0, high = 0;  // keys in sight of some row, in whole blocks of NR
+  int64_t stride = 0, base = 0;  // of `scores`: floats from row to row, and its first key
+  float *queries = nullptr, *scores = nullptr, *mixed = nullptr, *line = nullptr;
+  unsigned char* seen = nullptr;
+  Gathered* gathered = nullptr;
+  Row* row = nullptr;
+  Tile* tile = nullptr;
+  int64_t* chosen = nullptr;  // room for the candidates of one row, and to sort them
+};
+
+INLINE float* cells(const Panel& n, int64_t row, int64_t key) {
+  return n.scores + row * n.stride + (key - n.base);
+}
+
+// A bound of the scores' size, by Cauchy-Schwarz; powers are multiplied with values, so the size
+// of those comes on top. NaN or infinite where there is none.
+static float highest_score(const Panel& n) {
+  const Problem& p = n.p;
+  if (p.bias.data) return INFINITE;
+  float longest = 0;
+  for (int64_t i = 0; i < n.rows; ++i) {
+    float squares = 0;
+    const float* q = n.queries + i * n.plan.padded_dim;
+    for (int64_t d = 0; d < p.dim; ++d) squares += q[d] * q[d];
+    if (!(squares <= longest)) longest = squares;
+    if (is_nan(longest)) return longest;
+  }
+  float highest = __builtin_sqrtf(longest) * n.keys.longest_key;
+  if (p.softcap != 0 && p.softcap < highest) highest = p.softcap;
+  if (p.sinks)
+    for (int64_t i = 0; i < n.rows; ++i) {
+      const float sink = __builtin_fabsf(p.sinks[n.row[i].head]);
+      if (sink > highest) highest = sink;
+    }
+  const float size = n.keys.largest_value;
+  return size == 0 ? highest : highest + __builtin_fabsf((float)__builtin_log((double)size));
+}
+
+// Scores of all rows for the keys of one block.
+static void score_block(Panel& n, int64_t first, int64_t last) {
+  const int64_t width = n.plan.padded_dim;
+  for (int64_t k = first; k < last; k += NR) {
+    const float* block = n.keys.keys + k * n.p.dim;
+    for (int64_t t = 0; t < n.tiles; ++t) {
+      const Tile& tile = n.tile[t];
+      if (k < tile.low || k >= tile.high) continue;
+      product(tile.rows, n.queries + tile.first * width, width, block, n.p.dim,
+              cells(n, tile.first, k), n.stride, false);
+    }
+  }
+  const Problem& p = n.p;
+  for (int64_t t = 0; t < n.tiles; ++t) {
+    const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
+    if (from >= to) continue;
+    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i) {
+      const Row& row = n.row[i];
+      float* at = cells(n, i, from);
+      if (p.softcap != 0) cap_row(at, to - from, p.softcap);
+      const int64_t begin = least(most(row.sight.low, from), to);
+      const int64_t end = most(least(row.sight.high, to), begin);
+      for (int64_t j = from; j < begin; ++j) at[j - from] = -INFINITE;
+      for (int64_t j = end; j < to; ++j) at[j - from] = -INFINITE;
+      if (n.plan.has_mask_cells && begin < end)
+        mask_cells(p, n.batch, row.head, row.query, begin, end, cells(n, i, begin), n.line, n.seen,
+                   row.eligible && row.place >= 0 ? row.eligible + begin : nullptr);
+    }
+  }
+}
+
+// Weights of one block times its values, added to the panel's rows of the result.
+static void mix_block(Panel& n, int64_t first, int64_t last) {
+  const Problem& p = n.p;
+  for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
+    const float* columns = n.keys.values + c * n.plan.padded_keys;
+    for (int64_t t = 0; t < n.tiles; ++t) {
+      const Tile& tile = n.tile[t];
+      const int64_t from = most(first, tile.low), to = least(last, tile.high);
+      if (from >= to) continue;
+      product(tile.rows, cells(n, tile.first, from), n.stride, columns + from * NR, to - from,
+              n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
+    }
+  }
+  for (int64_t w = 0; w < n.keys.wild_count; ++w) {
+    const int64_t key = n.keys.wild[w];
+    if (key < first || key >= last) continue;
+    for (int64_t i = 0; i < n.rows; ++i) {
+      const Row& row = n.row[i];
+      if (!sees(p, n.batch, row.head, row.query, key)) continue;
+      const char* value = cell_of(p.value, n.batch, row.head / n.plan.group, key, 0);
+      float* out = n.mixed + i * n.plan.padded_values;
+      const float weight = *cells(n, i, key);
+      for (int64_t c = 0; c < p.value_dim; ++c) {
+        const float x = number_at(value + c * p.value.stride[3], p.number);
+        if (!is_finite(x)) out[c] += weight * x;  // its finite ones were in the product
+      }
+    }
+  }
+}
+
+static bool sees_something(const Panel& n, const Row& row) {
+  if (!n.plan.has_mask_cells) return row.sight.low < row.sight.high;
+  for (int64_t key = row.sight.low; key < row.sight.high; ++key)
+    if (sees(n.p, n.batch, row.head, row.query, key)) return true;
+  return false;
+}
+
+// What to subtract from each row: its largest score, or the sink; 0 where nothing is seen.
+// -inf where every seen score is -inf: then -inf - -inf is NaN, as the arithmetic has it.
+static void choose_shifts(Panel& n) {
+  for (int64_t i = 0; i < n.rows; ++i) {
+    Row& row = n.row[i];
+    row.largest = largest_of(n.gathered[i].largest);
+    row.shift = row.largest;
+    if (n.p.sinks && n.p.sinks[row.head] > row.shift) row.shift = n.p.sinks[row.head];
+    if (row.shift == -INFINITE && !sees_something(n, row)) row.shift = 0;
+  }
+}
+
+static void weigh_block(Panel& n, int64_t first, int64_t last, PowerRow power_row) {
+  for (int64_t t = 0; t < n.tiles; ++t) {
+    const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
+    if (from >= to) continue;
+    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i)
+      power_row(cells(n, i, from), to - from, n.row[i].shift, n.gathered + i);
+  }
+}
+
+static void largest_block(Panel& n, int64_t first, int64_t last) {
+  for (int64_t t = 0; t < n.tiles; ++t) {
+    const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
+    if (from >= to) continue;
+    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i)
+      largest_row(cells(n, i, from), to - from, n.gathered + i);
+  }
+}
+
+static void add_up(Panel& n, bool largest_known) {
+  for (int64_t i = 0; i < n.rows; ++i) {
+    Row& row = n.row[i];
+    const Gathered& found = n.gathered[i];
+    float total = sum_of(found.sum);
+    if (n.p.sinks)
+      total += (float)__builtin_exp((double)n.p.sinks[row.head] - (double)row.shift);
+    if (!largest_known) row.largest = largest_of(found.largest);
+    row.lse = (float)((double)row.shift + __builtin_log((double)total));
+    row.spoiled = is_nan(total);
+    row.total = row.spoiled || total == 0 ? 1 : total;
+    row.moment = sum_of(found.moment);
+  }
+}
+
+// In a row that a NaN has reached every key that it sees has NaN: set so, cell by cell.
+static void spoil(Panel& n) {
+  for (int64_t i = 0; i < n.rows; ++i) {
+    const Row& row = n.row[i];
+    if (!row.spoiled) continue;
+    for (int64_t c = 0; c < n.plan.padded_values; ++c)
+      n.mixed[i * n.plan.padded_values + c] = NOT_A_NUMBER;
+    if (n.base != n.low) continue;  // only the last block is there, and nobody asks for it
+    for (int64_t key = row.sight.low; key < row.sight.high; ++key)
+      *cells(n, i, key) = sees(n.p, n.batch, row.head, row.query, key) ? NOT_A_NUMBER : 0;
+  }
+}
+
+static void write_output(Panel& n) {
+  const Problem& p = n.p;
+  const int64_t size = p.number == FLOAT32 ? 4 : 2;
+  for (int64_t i = 0; i < n.rows; ++i) {
+    const Row& row = n.row[i];
+    float* mixed = n.mixed + i * n.plan.padded_values;
+    for (int64_t c = 0; c < n.plan.padded_values; c += W)
+      store(mixed + c, load(mixed + c) / row.total);
+    if (p.output)
+      narrow(p.output +
+                 (((n.batch * p.heads + row.head) * p.queries + row.query) * p.value_dim) * size,
+             mixed, p.value_dim, p.number);
+  }
+}
+
+// Rows and their sights, queries widened and scaled, tiles.
+static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int64_t heads, int64_t start, int64_t stop) {
+  const Problem& p = n.p;
+  n.rows = 0;
+  for (int64_t head = first_head; head < first_head + heads; ++head)
+    for (int64_t r = start; r < stop; ++r) {
+      Row& row = n.row[n.rows];
+      row.head = head;
+      row.query = p.row_query[r];
+      row.place = p.row_place[r];
+      row.sight = sight_of(p, n.batch, row.query);
+      row.shift = 0;
+      row.largest = -INFINITE;
+      row.eligible = nullptr;
+      if (p.received)
+        row.eligible = shared.eligible +
+                       ((n.batch * p.heads + head) * n.plan.runs + n.run) * (p.keys + 1);
+      widen(n.queries + n.rows * n.plan.padded_dim, cell_of(p.query, n.batch, head, row.query, 0),
+            p.query.stride[3], p.dim, p.number, p.scale);
+      Gathered& g = n.gathered[n.rows];
+      g.sum = g.moment = Vector{};
+      g.largest = all(-INFINITE);
+      for (int lane = 0; lane < 4; ++lane) g.lanes[lane] = all(-1.0f);
+      for (int64_t c = 0; c < n.plan.padded_values; ++c)
+        n.mixed[n.rows * n.plan.padded_values + c] = 0;
+      ++n.rows;
+    }
+  n.tiles = 0;
+  n.low = n.high = 0;
+  for (int64_t first = 0; first < n.rows; first += MR, ++n.tiles) {
+    Tile& tile = n.tile[n.tiles];
+    tile.first = first;
+    tile.rows = least(MR, n.rows - first);
+    tile.low = tile.high = 0;
+    for (int64_t i = first; i < first + tile.rows; ++i) {
+      const Span& sight = n.row[i].sight;
+      if (sight.low == sight.high) continue;
+      const bool none = tile.low == tile.high;
+      tile.low = none ? down(sight.low, NR) : least(tile.low, down(sight.low, NR));
+      tile.high = none ? up(sight.high, NR) : most(tile.high, up(sight.high, NR));
+    }
+    if (tile.low == tile.high) continue;
+    const bool none = n.low == n.high;
+    n.low = none ? tile.low : least(n.low, tile.low);
+    n.high = none ? tile.high : most(n.high, tile.high);
+  }
+}
+
+// Computes a panel. Where nothing needs whole rows, blocks without a shift overwrite one another:
+// scores then never leave the first two caches.
+static void weigh_and_mix(Panel& n) {
+  const Problem& p = n.p;
+  const bool wants_values = p.value.data && n.plan.padded_values > 0;
+  const bool moment = p.entropy != nullptr, whole = n.plan.whole;
+  // near 0 an entropy is exact only over scores whose largest was subtracted
+  const bool shifted = moment || !(highest_score(n) <= NO_SHIFT_BELOW);
+  n.base = n.low;
+  n.stride = (shifted || whole ? n.high - n.low : least(BLOCK, n.high - n.low)) + 16;
+  const PowerRow power_row = power_row_for(shifted, moment, p.max_score != nullptr, p.top > 0);
+  for (int64_t first = n.low; first < n.high; first += BLOCK) {
+    const int64_t last = least(first + BLOCK, n.high);
+    if (!shifted && !whole) n.base = first;
+    score_block(n, first, last);
+    if (shifted) {
+      largest_block(n, first, last);
+      continue;
+    }
+    weigh_block(n, first, last, power_row);
+    if (wants_values) mix_block(n, first, last);
+  }
+  if (shifted) {
+    choose_shifts(n);
+    for (int64_t first = n.low; first < n.high; first += BLOCK) {
+      const int64_t last = least(first + BLOCK, n.high);
+      weigh_block(n, first, last, power_row);
+      if (wants_values) mix_block(n, first, last);
+    }
+  }
+  add_up(n, shifted);
+}

@@ -1,0 +1,120 @@
+// How a call is cut, and one piece of it.
+
+constexpr int64_t MOST_ROWS = 96;
+
+static int64_t keys_in_sight(const Problem& p) {
+  if (p.left == p.unlimited || p.right == p.unlimited) return p.keys;
+  const int64_t left = most(least(p.left, p.keys), -p.keys);
+  const int64_t right = most(least(p.right, p.keys), -p.keys);
+  return most(1, least(p.keys, left + right + 1 + MOST_ROWS));
+}
+
+static void make_plan(const Problem& p, Plan& plan) {
+  plan.group = p.kv_heads ? p.heads / p.kv_heads : 0;
+  plan.padded_keys = up(p.keys, NR);
+  plan.padded_values = up(p.value_dim, NR);
+  plan.padded_dim = p.dim;
+  plan.has_mask_cells = p.query_segments || p.allowed.data || p.bias.data;
+  const int64_t fitting = down(REGARD_PANEL / most(1, keys_in_sight(p)), MR);
+  plan.panel_rows = most(REGARD_LEAST_ROWS, least(MOST_ROWS, fitting));
+  plan.heads_at_once = 1;
+  if (plan.group > 1 && 2 * p.rows <= plan.panel_rows)
+    plan.heads_at_once = least(plan.group, plan.panel_rows / most(1, p.rows));
+  const int64_t heads = p.batch * p.heads;
+  plan.panels = up(p.rows, plan.panel_rows) / plan.panel_rows;
+  plan.runs = most(1, least(least(16, 64 / most(1, heads)), plan.panels));
+  if (plan.heads_at_once > 1) plan.panels = plan.runs = 1;
+  plan.parts = plan.heads_at_once > 1
+                   ? (plan.group + plan.heads_at_once - 1) / plan.heads_at_once
+                   : plan.group;
+  plan.tasks_of_group = plan.parts * plan.runs;
+  plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
+  plan.key_floats = plan.padded_keys * p.dim;
+  plan.value_floats = plan.padded_keys * plan.padded_values;
+  plan.row_stride = plan.padded_keys + 16;
+  plan.whole = p.top > 0 || p.received || p.kept_rows || p.kept_columns || p.group_mass ||
+               p.thumbnail > 0;
+  const int64_t rows = plan.panel_rows;
+  plan.scratch_floats =
+      16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
+      plan.padded_values + BLOCK / 4 +
+      rows * (int64_t)((sizeof(Gathered) + sizeof(Row) + sizeof(Tile)) / 4) +
+      (p.top > 0 ? 4 * plan.padded_keys : 0);
+}
+
+// The next `bytes` of a thread's memory, on a boundary of 64.
+INLINE char* carve(char*& at, int64_t bytes) {
+  char* found = at;
+  at += up(bytes, 64);
+  return found;
+}
+
+// The packed head; packs it if nobody has. False when the call is to stop.
+//
+// Heads come in order, so that the memory of one that is done serves a later one.
+static bool packed(const Problem& p, const Plan& plan, Shared& shared, int64_t index,
+                   float* room) {
+  Head& head = shared.heads[index];
+  int nobody = 0;
+  if (__atomic_compare_exchange_n(&head.state, &nobody, 1, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE)) {
+    if (index >= shared.slots) {
+      int64_t* left = &shared.heads[index - shared.slots].left;
+      while (__atomic_load_n(left, __ATOMIC_ACQUIRE) > 0) {
+        if (!shared.go_on(shared.watch)) return false;
+        sched_yield();
+      }
+    }
+    const int64_t slot = index % shared.slots;
+    const int64_t batch = index / p.kv_heads, kv_head = index % p.kv_heads;
+    head.keys = shared.packs + slot * (plan.key_floats + plan.value_floats);
+    head.values = head.keys + plan.key_floats;
+    head.wild = shared.wild + slot * p.keys;
+    head.wild_count = 0;
+    head.largest_value = 0;
+    head.longest_key = pack_keys(p, cell_of(p.key, batch, kv_head, 0, 0), head.keys, room);
+    if (p.value.data && p.value_dim)
+      pack_values(p, plan, cell_of(p.value, batch, kv_head, 0, 0), head, room);
+    __atomic_store_n(&head.state, 2, __ATOMIC_RELEASE);
+    return true;
+  }
+  while (__atomic_load_n(&head.state, __ATOMIC_ACQUIRE) != 2) {
+    if (!shared.go_on(shared.watch)) return false;
+    sched_yield();
+  }
+  return true;
+}
+
+static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t task,
+                    float* scratch) {
+  const int64_t index = task / plan.tasks_of_group, within = task % plan.tasks_of_group;
+  const int64_t part = within / plan.runs, rows = plan.panel_rows;
+  char* at = (char*)scratch;
+  Panel n = {p, plan, shared.heads[index]};
+  n.batch = index / p.kv_heads;
+  n.run = within % plan.runs;
+  n.queries = (float*)carve(at, 4 * rows * p.dim);
+  n.scores = (float*)carve(at, 4 * rows * plan.row_stride);
+  n.mixed = (float*)carve(at, 4 * rows * plan.padded_values);
+  n.line = (float*)carve(at, 4 * (NR * p.dim + BLOCK + plan.padded_values));
+  n.seen = (unsigned char*)carve(at, BLOCK);
+  n.gathered = (Gathered*)(void*)carve(at, rows * (int64_t)sizeof(Gathered));
+  n.row = (Row*)(void*)carve(at, rows * (int64_t)sizeof(Row));
+  n.tile = (Tile*)(void*)carve(at, rows * (int64_t)sizeof(Tile));
+  n.chosen = (int64_t*)(void*)at;
+  if (!packed(p, plan, shared, index, n.line)) return;
+  const int64_t first_head = index % p.kv_heads * plan.group + part * plan.heads_at_once;
+  const int64_t heads = least(plan.heads_at_once, plan.group - part * plan.heads_at_once);
+  const int64_t begin = plan.panels * n.run / plan.runs;
+  const int64_t end = plan.panels * (n.run + 1) / plan.runs;
+  for (int64_t panel = begin; panel < end && shared.go_on(shared.watch); ++panel) {
+    const int64_t start = plan.heads_at_once > 1 ? 0 : panel * rows;
+    begin_panel(n, shared, first_head, heads, start,
+                plan.heads_at_once > 1 ? p.rows : least(start + rows, p.rows));
+    weigh_and_mix(n);
+    spoil(n);
+    write_output(n);
+    read_panel(n, shared);
+  }
+  __atomic_sub_fetch(&shared.heads[index].left, 1, __ATOMIC_ACQ_REL);
+}

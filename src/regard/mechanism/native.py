@@ -1,0 +1,220 @@
+"""Calls the compiled kernel: what it can serve, a call written out as plain numbers, its results.
+
+The kernel takes float32, float16 and bfloat16 in the processor's memory, laid out in any way;
+float64 and other devices stay with the loop.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from regard.errors import BackendError
+from regard.mechanism.mask import UNLIMITED
+from regard.mechanism.readings import AttentionResult, FlatAsk, Readings, reading_shapes
+from regard.mechanism.threads import num_threads
+
+if TYPE_CHECKING:
+    from jaxtyping import Int64
+
+    from regard.mechanism.call import Call
+
+NUMBERS: Final = {"float32": 0, "float16": 1, "bfloat16": 2}
+"""The dtypes that the kernel takes, and what it calls them."""
+
+_WHERE: Final = {"rows": "rows_kept", "columns": "columns_kept", "thumbnail": "small"}
+"""Readings whose place in the kernel's Problem has another name."""
+
+_WRITTEN_IN_PART: Final = ("rows", "columns", "group_mass", "thumbnail")
+
+
+@cache
+def _kernels() -> Any:
+    """The extension module, None where it was not built."""
+    try:
+        from regard import _kernels
+    except ImportError:
+        return None
+    return _kernels if hasattr(_kernels, "run") else None
+
+
+def is_built() -> bool:
+    """Whether the kernel was compiled when regard was installed."""
+    return _kernels() is not None
+
+
+def instruction_sets() -> list[str]:
+    """The variants of the kernel that this processor can execute, the fastest first."""
+    return list(_kernels().usable()) if is_built() else []
+
+
+def instruction_set() -> str | None:
+    """The variant that runs: the fastest, or the one that REGARD_ISA names; None if not built.
+
+    Raises BackendError for a REGARD_ISA that this processor cannot execute.
+    """
+    if not is_built():
+        return None
+    try:
+        return str(_kernels().chosen())
+    except ValueError as error:
+        raise BackendError(f"{error} Unset it, or name one of those.") from None
+
+
+def refusal(call: Call) -> str | None:
+    """Why the kernel cannot serve a call; None where it can."""
+    dtype = _dtype(call.query)
+    if dtype not in NUMBERS:
+        return f"the arrays are {dtype}, and it takes {', '.join(NUMBERS)}"
+    device = getattr(call.arrays, "device", None)
+    if device is not None:
+        return f"the arrays are on {device}, and it takes those in the processor's memory"
+    if not is_built():
+        return "regard was installed without a C++ compiler: install one, then regard again"
+    return None
+
+
+def check_serves(call: Call) -> None:
+    """Raise BackendError, saying why, if the kernel cannot serve a call."""
+    why = refusal(call)
+    if why:
+        raise BackendError(f"backend 'native' cannot serve: {why}. Use 'auto' or 'loop'.")
+
+
+def attend(call: Call, ask: FlatAsk) -> AttentionResult:
+    """Every row of the result, and the readings of the asked ones."""
+    sizes, arrays = call.sizes, call.arrays
+    output = arrays.blank(call.query, sizes.batch, sizes.heads, sizes.queries, sizes.value_dim)
+    rows = np.arange(sizes.queries)
+    places = np.full(sizes.queries, -1)
+    places[ask.queries] = np.arange(len(ask.queries))
+    if not reading_shapes(ask, sizes):
+        places[:] = -1
+    readings = _run(call, ask, rows, places, output)
+    output = output.reshape((*sizes.leading, sizes.queries, sizes.value_dim))
+    return AttentionResult(arrays.give(output), readings)
+
+
+def read(call: Call, ask: FlatAsk) -> Readings:
+    """The readings of the asked rows; no other row is computed, and no result."""
+    order = np.argsort(ask.queries, kind="stable")
+    return _run(call, ask, ask.queries[order], order, None)
+
+
+def _run(
+    call: Call,
+    ask: FlatAsk,
+    rows: Int64[np.ndarray, " rows"],
+    places: Int64[np.ndarray, " rows"],
+    output: Any | None,
+) -> Readings:
+    kernels, sizes = _kernels(), call.sizes
+    problem = kernels.Problem()
+    for name in ("batch", "heads", "kv_heads", "queries", "keys", "dim", "value_dim"):
+        setattr(problem, name, getattr(sizes, name))
+    problem.number = NUMBERS[_dtype(call.query)]
+    problem.scale = call.scale
+    problem.softcap = call.softcap or 0.0
+    problem.threads = num_threads()
+    problem.set_query(*_place(call.query))
+    problem.set_key(*_place(call.given_key))
+    if output is not None:
+        problem.output = _place(output)[0]
+    if sizes.value_dim and (output is not None or ask.share):
+        problem.set_value(*_place(call.given_value))
+    kept = [_write_mask(problem, call), _write_ask(problem, ask, sizes.keys, rows, places)]
+    filled = _places_of_readings(problem, call, ask)
+    try:
+        kernels.run(problem)
+    except ValueError as error:
+        raise BackendError(f"{error} Unset it, or name one of those.") from None
+    del kept  # the kernel held their addresses until here
+    if "thumbnail" in filled:
+        blocks = np.arange(len(ask.queries)) * ask.thumbnail // max(len(ask.queries), 1)
+        rows_of = np.bincount(blocks, minlength=ask.thumbnail).clip(1)
+        filled["thumbnail"] /= rows_of.astype(np.float32)[:, None]
+    given = {
+        name: call.arrays.give(array.reshape(sizes.leading + array.shape[2:]))
+        for name, array in filled.items()
+    }
+    return Readings(backend="native", queries=ask.queries, **given)
+
+
+def _write_mask(problem: Any, call: Call) -> list[Any]:
+    """Fill in the mask and the sinks; gives what must stay alive."""
+    mask = call.mask
+    problem.left, problem.right, problem.unlimited = mask.left, mask.right, UNLIMITED
+    kept: dict[str, Any] = {"offset": mask.offset, "lengths": mask.lengths}
+    if call.sinks is not None:
+        kept["sinks"] = call.sinks.astype(np.float32)
+    if mask.query_segments is not None:
+        kept |= {"query_segments": mask.query_segments, "key_segments": mask.key_segments}
+        first, last = (np.ascontiguousarray(reach, np.int64) for reach in zip(*call.eyes.reach))
+        kept |= {"first_key": first, "last_key": last}
+    for name, array in kept.items():
+        setattr(problem, name, array.ctypes.data)
+    if mask.allowed is not None:
+        problem.set_allowed(*_place(mask.allowed))
+    if mask.bias is not None:
+        problem.set_bias(*_place(mask.bias))
+        problem.bias_number = NUMBERS[_dtype(mask.bias)]
+    return list(kept.values())
+
+
+def _write_ask(
+    problem: Any,
+    ask: FlatAsk,
+    keys: int,
+    rows: Int64[np.ndarray, " rows"],
+    places: Int64[np.ndarray, " rows"],
+) -> list[Any]:
+    """Fill in which rows are computed and what is read of them; gives what must stay alive."""
+    kept = {"row_query": np.ascontiguousarray(rows), "row_place": np.ascontiguousarray(places)}
+    problem.rows, problem.asked = len(rows), len(ask.queries)
+    problem.top, problem.thumbnail = ask.top, ask.thumbnail
+    if len(ask.rows):
+        kept["kept_at"] = np.full(len(ask.queries), -1)
+        kept["kept_at"][ask.rows] = np.arange(len(ask.rows))
+        problem.kept = len(ask.rows)
+    if len(ask.columns):
+        kept["columns"] = np.ascontiguousarray(ask.columns)
+        problem.column_count = len(ask.columns)
+    if ask.labels is not None:
+        # runs of keys of one label are summed at once
+        starts = np.flatnonzero(np.diff(ask.labels, prepend=-2))
+        kept["span_start"] = np.append(starts, keys)
+        kept["span_group"] = ask.labels[starts].astype(np.int64)
+        problem.spans, problem.groups = len(starts), ask.groups
+    for name, array in kept.items():
+        setattr(problem, name, array.ctypes.data)
+    return list(kept.values())
+
+
+def _places_of_readings(problem: Any, call: Call, ask: FlatAsk) -> dict[str, Any]:
+    """Memory for every reading asked for, and its address in the problem."""
+    sizes = call.sizes
+    filled: dict[str, Any] = {}
+    for name, shape in reading_shapes(ask, sizes).items():
+        whole = (sizes.batch, sizes.heads, *shape)
+        if name in ("top_index", "eligible"):
+            filled[name] = np.empty(whole, np.int32)
+        elif name in _WRITTEN_IN_PART:
+            filled[name] = np.zeros(whole, np.float32)
+        else:
+            filled[name] = call.arrays.empty(*whole)
+        setattr(problem, _WHERE.get(name, name), filled[name].ctypes.data)
+    return filled
+
+
+def _place(array: Any) -> tuple[int, tuple[int, ...]]:
+    """Address and strides in bytes of an array with four axes."""
+    if isinstance(array, np.ndarray):
+        return array.ctypes.data, array.strides
+    size = array.element_size()
+    return array.data_ptr(), tuple(stride * size for stride in array.stride())
+
+
+def _dtype(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
