@@ -8,7 +8,9 @@ constexpr float NO_SHIFT_BELOW = 60.0f;
 struct Row {
   int64_t head, query, place;
   Span sight;
-  float shift, total, largest, moment, lse, inverse;  // inverse: 1 / total
+  float shift, total, largest, lse;
+  float inverse;    // 1 / total
+  float reference;  // what the moment's scores are counted from
   int32_t* eligible;  // of its head and run, or null
   bool spoiled;  // a NaN, or an infinite score, has reached it
 };
@@ -61,6 +63,14 @@ static float highest_score(const Panel& n) {
   return size == 0 ? highest : highest + __builtin_fabsf((float)__builtin_log((double)size));
 }
 
+// Asks for the part of the next `bytes` that falls to one tile of several: packed keys and values
+// come from the last cache, and come in time when they are asked for while this block is used.
+INLINE void fetch_part(const float* next, int64_t bytes, int64_t tile, int64_t tiles) {
+  const char* from = (const char*)next;
+  for (int64_t at = down(bytes * tile / tiles, 64); at < bytes * (tile + 1) / tiles; at += 64)
+    __builtin_prefetch(from + at, 0, 2);
+}
+
 // Scores of all rows for the keys of one block.
 static void score_block(Panel& n, int64_t first, int64_t last) {
   const int64_t width = n.plan.padded_dim;
@@ -69,6 +79,7 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       if (k < tile.low || k >= tile.high) continue;
+      fetch_part(block + n.p.dim * NR, n.p.dim * NR * 4, t, n.tiles);
       product(tile.rows, n.queries + tile.first * width, width, block, n.p.dim,
               cells(n, tile.first, k), n.stride, false);
     }
@@ -97,10 +108,13 @@ static void mix_block(Panel& n, int64_t first, int64_t last) {
   const Problem& p = n.p;
   for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
     const float* columns = n.keys.values + c * n.plan.padded_keys;
+    const bool is_last = c + NR == n.plan.padded_values;
+    const float* next = is_last ? n.keys.values + BLOCK * NR : columns + NR * n.plan.padded_keys;
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       const int64_t from = most(first, tile.low), to = least(last, tile.high);
       if (from >= to) continue;
+      fetch_part(next + from * NR, (to - from) * NR * 4, t, n.tiles);
       product(tile.rows, cells(n, tile.first, from), n.stride, columns + from * NR, to - from,
               n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
     }
@@ -138,15 +152,30 @@ static void choose_shifts(Panel& n) {
     row.shift = row.largest;
     if (n.p.sinks && n.p.sinks[row.head] > row.shift) row.shift = n.p.sinks[row.head];
     if (row.shift == -INFINITE && !sees_something(n, row)) row.shift = 0;
+    row.reference = row.shift;
   }
 }
 
-static void weigh_block(Panel& n, int64_t first, int64_t last, PowerRow power_row) {
+// Powers of one block. Without a shift the moment, a sum of power x (score - reference), still is
+// taken about the largest score so far, so that an entropy near 0 loses nothing.
+static void weigh_block(Panel& n, int64_t first, int64_t last, bool shifted, bool moment,
+                        PowerRow power_row) {
   for (int64_t t = 0; t < n.tiles; ++t) {
     const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
     if (from >= to) continue;
-    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i)
-      power_row(cells(n, i, from), to - from, n.row[i].shift, n.gathered + i);
+    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i) {
+      Row& row = n.row[i];
+      if (moment && !shifted) {
+        Gathered& found = n.gathered[i];
+        largest_row(cells(n, i, from), to - from, &found);
+        const float largest = largest_of(found.largest);
+        if (largest > row.largest) {
+          if (row.largest != -INFINITE) found.moment -= found.sum * (largest - row.largest);
+          row.largest = row.reference = largest;
+        }
+      }
+      power_row(cells(n, i, from), to - from, row.reference, n.gathered + i);
+    }
   }
 }
 
@@ -159,18 +188,17 @@ static void largest_block(Panel& n, int64_t first, int64_t last) {
   }
 }
 
-static void add_up(Panel& n, bool largest_known) {
+static void add_up(Panel& n, bool shifted, bool moment) {
   for (int64_t i = 0; i < n.rows; ++i) {
     Row& row = n.row[i];
     const Gathered& found = n.gathered[i];
     float total = sum_of(found.sum);
     if (n.p.sinks)
       total += (float)__builtin_exp((double)n.p.sinks[row.head] - (double)row.shift);
-    if (!largest_known) row.largest = largest_of(found.largest);
+    if (!shifted && !moment) row.largest = largest_of(found.largest);
     row.lse = (float)((double)row.shift + __builtin_log((double)total));
     row.spoiled = is_nan(total);
     row.total = row.spoiled || total == 0 ? 1 : total;
-    row.moment = sum_of(found.moment);
   }
 }
 
@@ -213,7 +241,7 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
       row.query = p.row_query[r];
       row.place = p.row_place[r];
       row.sight = sight_of(p, n.batch, row.query);
-      row.shift = 0;
+      row.shift = row.reference = 0;
       row.largest = -INFINITE;
       row.eligible = nullptr;
       if (p.received)
@@ -256,8 +284,7 @@ static void weigh_and_mix(Panel& n) {
   const Problem& p = n.p;
   const bool wants_values = p.value.data && n.plan.padded_values > 0;
   const bool moment = p.entropy != nullptr, whole = n.plan.whole;
-  // near 0 an entropy is exact only over scores whose largest was subtracted
-  const bool shifted = moment || !(highest_score(n) <= NO_SHIFT_BELOW);
+  const bool shifted = !(highest_score(n) <= NO_SHIFT_BELOW);
   n.base = n.low;
   n.stride = (shifted || whole ? n.high - n.low : least(BLOCK, n.high - n.low)) + 16;
   const PowerRow power_row = power_row_for(shifted, moment, p.max_score != nullptr, p.top > 0);
@@ -269,16 +296,16 @@ static void weigh_and_mix(Panel& n) {
       largest_block(n, first, last);
       continue;
     }
-    weigh_block(n, first, last, power_row);
+    weigh_block(n, first, last, shifted, moment, power_row);
     if (wants_values) mix_block(n, first, last);
   }
   if (shifted) {
     choose_shifts(n);
     for (int64_t first = n.low; first < n.high; first += BLOCK) {
       const int64_t last = least(first + BLOCK, n.high);
-      weigh_block(n, first, last, power_row);
+      weigh_block(n, first, last, shifted, moment, power_row);
       if (wants_values) mix_block(n, first, last);
     }
   }
-  add_up(n, shifted);
+  add_up(n, shifted, moment);
 }

@@ -104,12 +104,14 @@ static void read_top(const Panel& n, int64_t i, int64_t place) {
   if (p.top_share) read_share(n, i, at);
 }
 
+// -sum p ln p = (lse - x) sum(p) - sum(p (score - x)) for any x; never below 0.
 static float entropy_of(const Panel& n, int64_t i) {
   const Row& row = n.row[i];
   if (row.spoiled) return NOT_A_NUMBER;
   const float mass = n.p.sinks ? sum_of(n.gathered[i].sum) / row.total : 1;
-  const float entropy =
-      (float)__builtin_log((double)row.total) * mass - row.moment / row.total;
+  // the lse about the reference, which is the shift where there is one
+  const float about = (float)(__builtin_log((double)row.total) + row.shift - row.reference);
+  const float entropy = about * mass - sum_of(n.gathered[i].moment) / row.total;
   return entropy < 0 ? 0 : entropy;
 }
 

@@ -2,20 +2,24 @@
 
 constexpr float LOG2_E = 1.44269504088896340736f;
 
-// 2^(x log2 e), to about 1.3 ulp; 0 for -inf, NaN for NaN. x is at most 61.
+// e^x, to about 1.3 ulp; 0 for -inf, NaN for NaN. x is at most 61.
 //
-// Rounding to whole numbers is an addition of 1.5 x 2^23, whose low bits then are the exponent;
-// the rest is a polynomial of degree 5 (minimax, 0.8 ulp). GRADUAL: weights under 2^-126 are kept
-// as subnormal numbers, for one more multiplication. They matter only below a sink or beside
-// values of any size, so rows without a shift, where no seen weight is that small, do without.
-template <bool GRADUAL>
+// 2^(x log2 e): rounding to whole numbers is an addition of 1.5 x 2^23, whose low bits then are the
+// exponent; the rest is a polynomial of degree 5 (minimax, 0.8 ulp).
+// GRADUAL: results under 2^-126 are kept as subnormal numbers, for one more multiplication. They
+// matter only below a sink or beside values of any size, so rows without a shift, where no seen
+// weight is that small, do without.
+// EXACT: with the part of log2 e that its float leaves out, which is worth x / 50 ulp. Weights do
+// not need it (it is as if the scale were 1e-8 larger); an entropy near 0 does.
+template <bool GRADUAL, bool EXACT = false>
 INLINE Vector power(Vector x) {
   constexpr int LOWER = GRADUAL ? 32 : 0;
   // clamped so that the exponent's bits come out as 0 (a factor of 0), or as a subnormal 0
   x = larger(all(GRADUAL ? -109.5f : -88.1f), x);
   constexpr float SHIFT = 12582912.0f + 127 + LOWER;
   const Vector raised = x * LOG2_E + SHIFT;
-  const Vector rest = x * LOG2_E - (raised - SHIFT);
+  Vector rest = x * LOG2_E - (raised - SHIFT);
+  if (EXACT) rest += x * 1.925963033500e-8f;
   Vector y = rest * 1.3264726899e-03f + 9.6715126606e-03f;
   y = y * rest + 5.5507337442e-02f;
   y = y * rest + 2.4022242085e-01f;
@@ -31,16 +35,17 @@ struct Gathered {
   Vector lanes[4];  // maxima of the exponentials: every key belongs to one of 4 W lanes
 };
 
+// SHIFTED: e^(score - by). MOMENT: the sum of e x (score - by) as well, shifted or not.
 template <bool SHIFTED, bool MOMENT, bool LARGEST, bool LANES>
-INLINE void power_step(float* at, Vector shift, Gathered& row, int lane) {
-  Vector x = load(at);
+INLINE void power_step(float* at, Vector by, Gathered& row, int lane) {
+  const Vector x = load(at);
   if (LARGEST) row.largest = larger(x, row.largest);
-  if (SHIFTED) x = x - shift;
-  const Vector e = power<SHIFTED>(x);
+  const Vector less = SHIFTED || MOMENT ? x - by : x;
+  const Vector e = power<SHIFTED, MOMENT && !SHIFTED>(SHIFTED ? less : x);
   store(at, e);
   row.sum += e;
-  // where e is 0, x may be -inf: e x max(x, -110) is 0 as well
-  if (MOMENT) row.moment += e * larger(all(-110.0f), x);
+  // where e is 0 the score may be -inf: 0 x max(-inf, -120) is 0 as well
+  if (MOMENT) row.moment += e * larger(all(-120.0f), less);
   if (LANES) row.lanes[lane] = larger(e, row.lanes[lane]);
 }
 
@@ -62,12 +67,14 @@ static void power_row(float* scores, int64_t count, float by, Gathered* into) {
 
 typedef void (*PowerRow)(float*, int64_t, float, Gathered*);
 
+// LARGEST only where nobody else has found the largest: a shift and a moment need it before.
 static PowerRow power_row_for(bool shifted, bool moment, bool largest, bool lanes) {
-  // the largest score of a shifted row is known before this pass
   if (shifted && moment)
     return lanes ? power_row<true, true, false, true> : power_row<true, true, false, false>;
   if (shifted)
     return lanes ? power_row<true, false, false, true> : power_row<true, false, false, false>;
+  if (moment)
+    return lanes ? power_row<false, true, false, true> : power_row<false, true, false, false>;
   if (largest)
     return lanes ? power_row<false, false, true, true> : power_row<false, false, true, false>;
   return lanes ? power_row<false, false, false, true> : power_row<false, false, false, false>;

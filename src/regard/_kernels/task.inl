@@ -15,7 +15,11 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.padded_values = up(p.value_dim, NR);
   plan.padded_dim = p.dim;
   plan.has_mask_cells = p.query_segments || p.allowed.data || p.bias.data;
-  const int64_t fitting = down(REGARD_PANEL / most(1, keys_in_sight(p)), MR);
+  plan.whole = p.top > 0 || p.received || p.kept_rows || p.kept_columns || p.group_mass ||
+               p.thumbnail > 0;
+  // where blocks of keys overwrite one another, rows cost no cache
+  const int64_t kept = plan.whole ? keys_in_sight(p) : BLOCK;
+  const int64_t fitting = down(REGARD_PANEL / most(1, kept), MR);
   plan.panel_rows = most(REGARD_LEAST_ROWS, least(MOST_ROWS, fitting));
   plan.heads_at_once = 1;
   if (plan.group > 1 && 2 * p.rows <= plan.panel_rows)
@@ -32,8 +36,6 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.key_floats = plan.padded_keys * p.dim;
   plan.value_floats = plan.padded_keys * plan.padded_values;
   plan.row_stride = plan.padded_keys + 16;
-  plan.whole = p.top > 0 || p.received || p.kept_rows || p.kept_columns || p.group_mass ||
-               p.thumbnail > 0;
   const int64_t rows = plan.panel_rows;
   plan.scratch_floats =
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
