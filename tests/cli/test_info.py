@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from regard.cli import info as command, main
+from regard.mechanism import native
 
 
 def test_it_says_what_runs_here() -> None:
@@ -40,11 +41,14 @@ def test_json_has_the_same_facts_under_fixed_keys() -> None:
         "blas_held_to",
         "threads",
         "backends",
+        "instruction_set",
+        "instruction_sets",
         "memory_budget_bytes",
         "model",
         "extras",
     }
-    assert facts["backends"] == {"loop": True, "native": False}
+    assert facts["backends"] == {"loop": True, "native": native.is_built()}
+    assert facts["instruction_set"] == native.instruction_set()
     assert facts["model"]["hashes_match"] is True
     assert facts["memory_budget_bytes"] == 2**30
     assert {*facts["extras"]} == {"torch", "figures"}
@@ -53,6 +57,22 @@ def test_json_has_the_same_facts_under_fixed_keys() -> None:
 def test_threads_are_those_that_will_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert "threads   3, with" in CliRunner().invoke(main, ["info"]).output
+
+
+@pytest.mark.skipif(not native.is_built(), reason="regard was installed without a compiler")
+def test_which_instructions_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_ISA", "base")
+    output = CliRunner().invoke(main, ["info"]).output
+    assert f"native with base instructions, of {', '.join(native.instruction_sets())}" in output
+    monkeypatch.setenv("REGARD_ISA", "v9")
+    result = CliRunner().invoke(main, ["info"])
+    assert result.exit_code != 0
+    assert "REGARD_ISA is 'v9': this processor runs" in result.output
+
+
+def test_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_kernels", lambda: None)
+    assert "loop; native was not built" in CliRunner().invoke(main, ["info"]).output
 
 
 def test_a_blas_held_to_an_older_processor_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,11 @@ from regard import (
     readings,
     set_memory_budget,
     steps,
+)
+from regard.mechanism import native
+
+needs_kernel = pytest.mark.skipif(
+    not native.is_built(), reason="regard was installed without a compiler"
 )
 
 
@@ -215,11 +221,46 @@ def test_refused(refused, words):
     assert str(caught.value) == words
 
 
-def test_a_backend_that_is_not_there():
+def test_a_backend_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(native, "_kernels", lambda: None)
+    x = np.ones((3, 2), np.float32)
     with pytest.raises(BackendError) as caught:
-        call(backend="native")
+        attention(x, x, x, backend="native")
     assert str(caught.value) == (
-        "backend 'native' is not part of this build: use 'auto' or 'loop'."
+        "backend 'native' cannot serve: regard was installed without a C++ compiler: install one, "
+        "then regard again. Use 'auto' or 'loop'."
+    )
+    assert attention(x, x, x).readings.backend == "loop"
+
+
+def test_a_dtype_that_a_backend_does_not_take():
+    x = np.ones((3, 2))
+    assert attention(x, x, x).readings.backend == "loop"
+    with pytest.raises(BackendError) as caught:
+        attention(x, x, x, backend="native")
+    assert str(caught.value) == (
+        "backend 'native' cannot serve: the arrays are float64, and it takes float32, float16, "
+        "bfloat16. Use 'auto' or 'loop'."
+    )
+
+
+def test_a_device_that_a_backend_does_not_reach():
+    call = SimpleNamespace(query=Q, arrays=SimpleNamespace(device="mps:0"))
+    assert native.refusal(call) == (
+        "the arrays are on mps:0, and it takes those in the processor's memory"
+    )
+
+
+@needs_kernel
+@pytest.mark.parametrize("isa", ["v9", "AVX2", "v4 "])
+def test_instructions_that_are_not_there(monkeypatch, isa):
+    monkeypatch.setenv("REGARD_ISA", isa)
+    x = np.ones((3, 2), np.float32)
+    names = ", ".join(native.instruction_sets())
+    with pytest.raises(BackendError) as caught:
+        attention(x, x, x)
+    assert str(caught.value) == (
+        f"REGARD_ISA is '{isa}': this processor runs {names}. Unset it, or name one of those."
     )
 
 

@@ -40,20 +40,23 @@ INLINE float* cells(const Panel& n, int64_t row, int64_t key) {
 }
 
 // A bound of the scores' size, by Cauchy-Schwarz; powers are multiplied with values, so the size
-// of those comes on top. NaN or infinite where there is none.
+// of those comes on top. What is not finite is left out: it spoils its rows with or without a
+// shift, and must not change, by as little as a rounding, rows that do not see it.
 static float highest_score(const Panel& n) {
   const Problem& p = n.p;
   if (p.bias.data) return INFINITE;
   float longest = 0;
   for (int64_t i = 0; i < n.rows; ++i) {
-    float squares = 0;
+    float squares = 0, odd = 0;
     const float* q = n.queries + i * n.plan.padded_dim;
-    for (int64_t d = 0; d < p.dim; ++d) squares += q[d] * q[d];
-    if (!(squares <= longest)) longest = squares;
-    if (is_nan(longest)) return longest;
+    for (int64_t d = 0; d < p.dim; ++d) {
+      squares += q[d] * q[d];
+      odd += q[d] - q[d];  // 0, or NaN where it is not finite
+    }
+    if (odd == 0 && squares > longest) longest = squares;
   }
   float highest = __builtin_sqrtf(longest) * n.keys.longest_key;
-  if (p.softcap != 0 && p.softcap < highest) highest = p.softcap;
+  if (p.softcap != 0 && !(highest <= p.softcap)) highest = p.softcap;
   if (p.sinks)
     for (int64_t i = 0; i < n.rows; ++i) {
       const float sink = __builtin_fabsf(p.sinks[n.row[i].head]);
@@ -196,6 +199,8 @@ static void add_up(Panel& n, bool shifted, bool moment) {
     if (n.p.sinks)
       total += (float)__builtin_exp((double)n.p.sinks[row.head] - (double)row.shift);
     if (!shifted && !moment) row.largest = largest_of(found.largest);
+    // no seen power is 0 without a shift, unless every seen score is -inf: then 0 / 0
+    if (!shifted && total == 0 && sees_something(n, row)) total = NOT_A_NUMBER;
     row.lse = (float)((double)row.shift + __builtin_log((double)total));
     row.spoiled = is_nan(total);
     row.total = row.spoiled || total == 0 ? 1 : total;

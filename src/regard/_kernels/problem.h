@@ -79,7 +79,7 @@ struct Head {
   float *keys, *values;
   int32_t* wild;  // keys whose value is not finite; their packed values are 0
   int64_t wild_count;
-  float longest_key, largest_value;
+  float longest_key, largest_value;  // of what is finite
   int state;      // 0 nobody came yet, 1 being packed, 2 ready
   int64_t left;   // tasks that still need it
 };

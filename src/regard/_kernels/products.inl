@@ -48,10 +48,9 @@ static void product(int64_t rows, const float* a, int64_t a_stride, const float*
 }
 
 // K of one head into blocks of NR keys, [block][dim][NR], zeros after the last key; the length of
-// its longest row, NaN where there is one. `rows`: room for NR x dim floats.
+// its longest row, those that are not finite left out. `rows`: room for NR x dim floats.
 static float pack_keys(const Problem& p, const char* from, float* to, float* rows) {
   Vector longest = Vector{};
-  bool odd = false;
   for (int64_t start = 0; start < p.keys; start += NR, to += p.dim * NR) {
     const int64_t count = least(NR, p.keys - start);
     for (int64_t j = 0; j < count; ++j)
@@ -62,20 +61,21 @@ static float pack_keys(const Problem& p, const char* from, float* to, float* row
     for (int64_t d = 0; d < p.dim; ++d)
       for (int j = 0; j < NR; ++j) to[d * NR + j] = rows[j * p.dim + d];
     for (int v = 0; v < NV; ++v) {
-      Vector squares = Vector{};
+      Vector squares = Vector{}, odd = Vector{};
       for (int64_t d = 0; d < p.dim; ++d) {
         const Vector x = load(to + d * NR + v * W);
         squares += x * x;
+        odd += x - x;  // 0, or NaN where x is not finite
       }
-      odd |= any((Whole)(squares != squares));
-      longest = larger(squares, longest);
+      longest = larger(odd == 0.0f ? squares : Vector{}, longest);
     }
   }
-  return odd ? NOT_A_NUMBER : __builtin_sqrtf(largest_of(longest));
+  return __builtin_sqrtf(largest_of(longest));
 }
 
 // V of one head into blocks of NR columns, [block][key][NR], zeros around it. What is not finite
-// becomes 0, and its key is noted: 0 x NaN would reach rows that may not see the key.
+// becomes 0, and its key is noted: 0 x NaN would reach rows that may not see the key. The largest
+// size is that of the finite ones.
 static void pack_values(const Problem& p, const Plan& plan, const char* from, Head& head,
                         float* row) {
   float largest = 0;
@@ -86,15 +86,14 @@ static void pack_values(const Problem& p, const Plan& plan, const char* from, He
       widen(row, from + k * p.value.stride[2], p.value.stride[3], p.value_dim, p.number, 1.0f);
       Vector sizes = Vector{}, odd = Vector{};
       for (int64_t c = 0; c < plan.padded_values; c += W) {
-        const Vector x = load(row + c);
+        Vector x = load(row + c);
+        const Vector zero = x - x;  // or NaN where x is not finite
+        x = zero == 0.0f ? x : Vector{};
+        odd += zero;
+        store(row + c, x);
         sizes = larger(larger(x, -x), sizes);
-        odd += x - x;  // 0, or NaN where x is not finite
       }
-      if (any((Whole)(odd != odd))) {
-        head.wild[head.wild_count++] = (int32_t)k;
-        largest = INFINITE;
-        for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = is_finite(row[c]) ? row[c] : 0;
-      }
+      if (any((Whole)(odd != odd))) head.wild[head.wild_count++] = (int32_t)k;
       const float size = largest_of(sizes);
       largest = size > largest ? size : largest;
     }

@@ -44,6 +44,7 @@ def info(as_json: bool) -> None:
 
 def gather() -> dict[str, Any]:
     """What `regard info` says, in plain values with fixed keys."""
+    from regard.mechanism import native
     from regard.mechanism.readings import memory_budget
     from regard.mechanism.threads import num_threads
 
@@ -57,7 +58,9 @@ def gather() -> dict[str, Any]:
         "blas": _blas(),
         "blas_held_to": os.environ.get("OPENBLAS_CORETYPE"),
         "threads": num_threads(),
-        "backends": {"loop": True, "native": _has_native()},
+        "backends": {"loop": True, "native": native.is_built()},
+        "instruction_set": native.instruction_set(),
+        "instruction_sets": native.instruction_sets(),
         "memory_budget_bytes": memory_budget(),
         "model": _model(),
         "extras": {
@@ -105,12 +108,6 @@ def _blas() -> list[dict[str, Any]]:
     ]
 
 
-def _has_native() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("regard._kernels") is not None
-
-
 def _model() -> dict[str, Any]:
     """The embedded model: its size as its config says, and whether its files are as shipped."""
     from regard.models.encoder import DEFAULT_DIRECTORY, DEFAULT_NAME
@@ -135,9 +132,15 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _backends(facts: dict[str, Any]) -> str:
+    if not facts["backends"]["native"]:
+        return "loop; native was not built: there was no C++ compiler"
+    usable = ", ".join(facts["instruction_sets"])
+    return f"loop; native with {facts['instruction_set']} instructions, of {usable} (REGARD_ISA)"
+
+
 def _lines(facts: dict[str, Any]) -> list[str]:
-    model, backends = facts["model"], facts["backends"]
-    held = facts["blas_held_to"]
+    model, held = facts["model"], facts["blas_held_to"]
     budget = facts["memory_budget_bytes"] / 2**20
     blas = ", ".join(
         f"{pool['library']} {pool['version']}" + (f" ({pool['kernels']})" * bool(pool["kernels"]))
@@ -155,7 +158,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             else []
         ),
         f"threads   {facts['threads']}, with {facts['processors']} processors (OMP_NUM_THREADS)",
-        f"backends  loop{', native' if backends['native'] else '; native is not built here'}",
+        f"backends  {_backends(facts)}",
         f"memory    {budget:,.0f} MiB at most for one answer of queries × keys numbers",
         "",
         f"model     {model['name']}, in the package, {model['bytes'] / 1e6:.0f} MB",
