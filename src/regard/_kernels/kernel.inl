@@ -20,6 +20,9 @@
 #ifndef REGARD_PANEL
 #define REGARD_PANEL 196608
 #endif
+#ifndef REGARD_DIRECT
+#define REGARD_DIRECT 65536
+#endif
 #ifndef REGARD_LEAST_ROWS
 #define REGARD_LEAST_ROWS 24
 #endif

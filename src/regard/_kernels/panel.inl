@@ -23,11 +23,17 @@ struct Tile {
 struct Panel {
   const Problem& p;
   const Plan& plan;
-  const Head& keys;
+  const Head& head;
   int64_t batch = 0, run = 0, rows = 0, tiles = 0;
   int64_t low = 0, high = 0;  // keys in sight of some row, in whole blocks of NR
   int64_t stride = 0, base = 0;  // of `scores`: floats from row to row, and its first key
   float *queries = nullptr, *scores = nullptr, *mixed = nullptr, *line = nullptr;
+  // packed keys and values of the whole head, or of one block where nobody else would use them
+  float *keys = nullptr, *values = nullptr;
+  int64_t packed_from = 0, depth = 0;
+  const int32_t* wild = nullptr;
+  int64_t wild_count = 0;
+  int32_t* wild_room = nullptr;
   unsigned char* seen = nullptr;
   Gathered* gathered = nullptr;
   Row* row = nullptr;
@@ -55,14 +61,14 @@ static float highest_score(const Panel& n) {
     }
     if (odd == 0 && squares > longest) longest = squares;
   }
-  float highest = __builtin_sqrtf(longest) * n.keys.longest_key;
+  float highest = __builtin_sqrtf(longest) * n.head.longest_key;
   if (p.softcap != 0 && !(highest <= p.softcap)) highest = p.softcap;
   if (p.sinks)
     for (int64_t i = 0; i < n.rows; ++i) {
       const float sink = __builtin_fabsf(p.sinks[n.row[i].head]);
       if (sink > highest) highest = sink;
     }
-  const float size = n.keys.largest_value;
+  const float size = n.head.largest_value;
   return size == 0 ? highest : highest + __builtin_fabsf((float)__builtin_log((double)size));
 }
 
@@ -77,8 +83,13 @@ INLINE void fetch_part(const float* next, int64_t bytes, int64_t tile, int64_t t
 // Scores of all rows for the keys of one block.
 static void score_block(Panel& n, int64_t first, int64_t last) {
   const int64_t width = n.plan.padded_dim;
+  if (n.plan.direct) {
+    n.packed_from = first;
+    pack_keys(n.p, cell_of(n.p.key, n.batch, n.row[0].head / n.plan.group, 0, 0), first, last,
+              n.keys, n.line);
+  }
   for (int64_t k = first; k < last; k += NR) {
-    const float* block = n.keys.keys + k * n.p.dim;
+    const float* block = n.keys + (k - n.packed_from) * n.p.dim;
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       if (k < tile.low || k >= tile.high) continue;
@@ -109,10 +120,19 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
 // Weights of one block times its values, added to the panel's rows of the result.
 static void mix_block(Panel& n, int64_t first, int64_t last) {
   const Problem& p = n.p;
+  if (n.plan.direct) {
+    Values block = {n.values, BLOCK, n.wild_room, 0, 0};
+    pack_values(p, n.plan, cell_of(p.value, n.batch, n.row[0].head / n.plan.group, 0, 0), first,
+                last, block, n.line);
+    n.packed_from = first;
+    n.depth = BLOCK;
+    n.wild = n.wild_room;
+    n.wild_count = block.wild_count;
+  }
   for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
-    const float* columns = n.keys.values + c * n.plan.padded_keys;
+    const float* columns = n.values + c * n.depth - n.packed_from * NR;
     const bool is_last = c + NR == n.plan.padded_values;
-    const float* next = is_last ? n.keys.values + BLOCK * NR : columns + NR * n.plan.padded_keys;
+    const float* next = is_last ? n.values + (BLOCK - n.packed_from) * NR : columns + NR * n.depth;
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       const int64_t from = most(first, tile.low), to = least(last, tile.high);
@@ -122,8 +142,8 @@ static void mix_block(Panel& n, int64_t first, int64_t last) {
               n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
     }
   }
-  for (int64_t w = 0; w < n.keys.wild_count; ++w) {
-    const int64_t key = n.keys.wild[w];
+  for (int64_t w = 0; w < n.wild_count; ++w) {
+    const int64_t key = n.wild[w];
     if (key < first || key >= last) continue;
     for (int64_t i = 0; i < n.rows; ++i) {
       const Row& row = n.row[i];

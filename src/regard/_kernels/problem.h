@@ -71,6 +71,7 @@ struct Plan {
   int64_t row_stride;                // of a panel's scores, at most
   int64_t scratch_floats;            // of one thread
   bool has_mask_cells;               // a mask that must be asked cell by cell
+  bool direct;                       // keys are packed block by block, for one panel alone
   bool whole;                        // readings that need a row's weights all at once
 };
 

@@ -47,19 +47,50 @@ static void product(int64_t rows, const float* a, int64_t a_stride, const float*
   }
 }
 
-// K of one head into blocks of NR keys, [block][dim][NR], zeros after the last key; the length of
-// its longest row, those that are not finite left out. `rows`: room for NR x dim floats.
-static float pack_keys(const Problem& p, const char* from, float* to, float* rows) {
+typedef float Four __attribute__((vector_size(16)));
+typedef float FourLoose __attribute__((vector_size(16), aligned(4), may_alias));
+
+// 4 rows of `width` numbers, `stride` apart, into columns of an [dim][NR] block. Shuffles of four
+// take a fifth of the time that single numbers take, on every instruction set.
+INLINE void turn_four(const float* rows, int64_t stride, int64_t width, float* to) {
+  int64_t d = 0;
+  for (; d + 4 <= width; d += 4) {
+    const Four a = *(const FourLoose*)(rows + d), b = *(const FourLoose*)(rows + stride + d);
+    const Four c = *(const FourLoose*)(rows + 2 * stride + d);
+    const Four e = *(const FourLoose*)(rows + 3 * stride + d);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Four ce = __builtin_shufflevector(c, e, 0, 4, 1, 5), ce2 = __builtin_shufflevector(c, e, 2, 6, 3, 7);
+    *(FourLoose*)(to + d * NR) = __builtin_shufflevector(ab, ce, 0, 1, 4, 5);
+    *(FourLoose*)(to + (d + 1) * NR) = __builtin_shufflevector(ab, ce, 2, 3, 6, 7);
+    *(FourLoose*)(to + (d + 2) * NR) = __builtin_shufflevector(ab2, ce2, 0, 1, 4, 5);
+    *(FourLoose*)(to + (d + 3) * NR) = __builtin_shufflevector(ab2, ce2, 2, 3, 6, 7);
+  }
+  for (; d < width; ++d)
+    for (int j = 0; j < 4; ++j) to[d * NR + j] = rows[j * stride + d];
+}
+
+// Keys first..last - 1 of one head into blocks of NR, [block][dim][NR], zeros after the last key;
+// gives the length of the longest, those that are not finite left out. `first` is a multiple of
+// NR; `rows` has room for NR x dim floats.
+static float pack_keys(const Problem& p, const char* from, int64_t first, int64_t last, float* to,
+                       float* rows) {
   Vector longest = Vector{};
-  for (int64_t start = 0; start < p.keys; start += NR, to += p.dim * NR) {
+  const bool as_they_lie = p.number == FLOAT32 && p.key.stride[3] == 4 &&
+                           p.key.stride[2] % 4 == 0 && (uintptr_t)from % 4 == 0;
+  for (int64_t start = first; start < last; start += NR, to += p.dim * NR) {
     const int64_t count = least(NR, p.keys - start);
-    for (int64_t j = 0; j < count; ++j)
-      widen(rows + j * p.dim, from + (start + j) * p.key.stride[2], p.key.stride[3], p.dim,
-            p.number, 1.0f);
-    for (int64_t j = count; j < NR; ++j)
-      for (int64_t d = 0; d < p.dim; ++d) rows[j * p.dim + d] = 0;
-    for (int64_t d = 0; d < p.dim; ++d)
-      for (int j = 0; j < NR; ++j) to[d * NR + j] = rows[j * p.dim + d];
+    const float* at = rows;
+    int64_t stride = p.dim;
+    if (as_they_lie && count == NR) {
+      at = (const float*)(const void*)(from + start * p.key.stride[2]);
+      stride = p.key.stride[2] / 4;
+    } else {
+      for (int64_t j = 0; j < count; ++j)
+        widen(rows + j * p.dim, from + (start + j) * p.key.stride[2], p.key.stride[3], p.dim,
+              p.number, 1.0f);
+      for (int64_t j = most(count, 0) * p.dim; j < NR * p.dim; ++j) rows[j] = 0;
+    }
+    for (int j = 0; j < NR; j += 4) turn_four(at + j * stride, stride, p.dim, to + j);
     for (int v = 0; v < NV; ++v) {
       Vector squares = Vector{}, odd = Vector{};
       for (int64_t d = 0; d < p.dim; ++d) {
@@ -73,33 +104,40 @@ static float pack_keys(const Problem& p, const char* from, float* to, float* row
   return __builtin_sqrtf(largest_of(longest));
 }
 
-// V of one head into blocks of NR columns, [block][key][NR], zeros around it. What is not finite
-// becomes 0, and its key is noted: 0 x NaN would reach rows that may not see the key. The largest
-// size is that of the finite ones.
-static void pack_values(const Problem& p, const Plan& plan, const char* from, Head& head,
-                        float* row) {
+// Values packed, and which of them were not finite.
+struct Values {
+  float* columns;     // [block of NR columns][depth][NR]
+  int64_t depth;      // keys from one block of columns to the next
+  int32_t* wild;      // keys whose value is not finite
+  int64_t wild_count;
+  float largest;      // size of what is finite
+};
+
+// Values of keys first..last - 1 of one head into blocks of NR columns, zeros around them. What is
+// not finite becomes 0, and its key is noted: 0 x NaN would reach rows that may not see the key.
+static void pack_values(const Problem& p, const Plan& plan, const char* from, int64_t first,
+                        int64_t last, Values& to, float* row) {
   float largest = 0;
-  head.wild_count = 0;
-  for (int64_t k = 0; k < plan.padded_keys; ++k) {
-    for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = 0;
-    if (k < p.keys) {
+  to.wild_count = 0;
+  for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = 0;
+  for (int64_t k = first; k < last; ++k) {
+    Vector sizes = Vector{}, odd = Vector{};
+    if (k < p.keys)
       widen(row, from + k * p.value.stride[2], p.value.stride[3], p.value_dim, p.number, 1.0f);
-      Vector sizes = Vector{}, odd = Vector{};
-      for (int64_t c = 0; c < plan.padded_values; c += W) {
-        Vector x = load(row + c);
+    else
+      for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = 0;
+    for (int64_t c = 0; c < plan.padded_values; c += NR)
+      for (int v = 0; v < NV; ++v) {
+        Vector x = load(row + c + v * W);
         const Vector zero = x - x;  // or NaN where x is not finite
         x = zero == 0.0f ? x : Vector{};
         odd += zero;
-        store(row + c, x);
         sizes = larger(larger(x, -x), sizes);
+        store(to.columns + c * to.depth + (k - first) * NR + v * W, x);
       }
-      if (any((Whole)(odd != odd))) head.wild[head.wild_count++] = (int32_t)k;
-      const float size = largest_of(sizes);
-      largest = size > largest ? size : largest;
-    }
-    for (int64_t c = 0; c < plan.padded_values; c += NR)
-      for (int v = 0; v < NV; ++v)
-        store(head.values + c * plan.padded_keys + k * NR + v * W, load(row + c + v * W));
+    if (any((Whole)(odd != odd))) to.wild[to.wild_count++] = (int32_t)k;
+    const float size = largest_of(sizes);
+    largest = size > largest ? size : largest;
   }
-  head.largest_value = largest;
+  to.largest = largest;
 }

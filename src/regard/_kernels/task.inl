@@ -35,13 +35,19 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
   plan.key_floats = plan.padded_keys * p.dim;
   plan.value_floats = plan.padded_keys * plan.padded_values;
+  // Keys that one panel alone reads (a decode) need not be packed for others: block by block, in
+  // the first caches, they are read from memory once and written nowhere.
+  plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
+                plan.key_floats > REGARD_DIRECT;
+  if (plan.direct) plan.key_floats = plan.value_floats = 0;
   plan.row_stride = plan.padded_keys + 16;
   const int64_t rows = plan.panel_rows;
   plan.scratch_floats =
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
       plan.padded_values + BLOCK / 4 +
       rows * (int64_t)((sizeof(Gathered) + sizeof(Row) + sizeof(Tile)) / 4) +
-      (p.top > 0 ? 4 * plan.padded_keys : 0);
+      (p.top > 0 ? 4 * plan.padded_keys : 0) +
+      (plan.direct ? BLOCK * (p.dim + plan.padded_values + 1) + 48 : 0);
 }
 
 // The next `bytes` of a thread's memory, on a boundary of 64.
@@ -74,9 +80,18 @@ static bool packed(const Problem& p, const Plan& plan, Shared& shared, int64_t i
     head.wild = shared.wild + slot * p.keys;
     head.wild_count = 0;
     head.largest_value = 0;
-    head.longest_key = pack_keys(p, cell_of(p.key, batch, kv_head, 0, 0), head.keys, room);
-    if (p.value.data && p.value_dim)
-      pack_values(p, plan, cell_of(p.value, batch, kv_head, 0, 0), head, room);
+    head.longest_key = INFINITE;
+    if (!plan.direct) {
+      head.longest_key = pack_keys(p, cell_of(p.key, batch, kv_head, 0, 0), 0, plan.padded_keys,
+                                   head.keys, room);
+      if (p.value.data && p.value_dim) {
+        Values values = {head.values, plan.padded_keys, head.wild, 0, 0};
+        pack_values(p, plan, cell_of(p.value, batch, kv_head, 0, 0), 0, plan.padded_keys, values,
+                    room);
+        head.wild_count = values.wild_count;
+        head.largest_value = values.largest;
+      }
+    }
     __atomic_store_n(&head.state, 2, __ATOMIC_RELEASE);
     return true;
   }
@@ -103,8 +118,18 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
   n.gathered = (Gathered*)(void*)carve(at, rows * (int64_t)sizeof(Gathered));
   n.row = (Row*)(void*)carve(at, rows * (int64_t)sizeof(Row));
   n.tile = (Tile*)(void*)carve(at, rows * (int64_t)sizeof(Tile));
-  n.chosen = (int64_t*)(void*)at;
+  n.chosen = (int64_t*)(void*)carve(at, p.top > 0 ? 16 * plan.padded_keys : 0);
   if (!packed(p, plan, shared, index, n.line)) return;
+  n.keys = n.head.keys;
+  n.values = n.head.values;
+  n.depth = plan.padded_keys;
+  n.wild = n.head.wild;
+  n.wild_count = n.head.wild_count;
+  if (plan.direct) {
+    n.keys = (float*)carve(at, 4 * BLOCK * p.dim);
+    n.values = (float*)carve(at, 4 * BLOCK * plan.padded_values);
+    n.wild_room = (int32_t*)(void*)carve(at, 4 * BLOCK);
+  }
   const int64_t first_head = index % p.kv_heads * plan.group + part * plan.heads_at_once;
   const int64_t heads = least(plan.heads_at_once, plan.group - part * plan.heads_at_once);
   const int64_t begin = plan.panels * n.run / plan.runs;

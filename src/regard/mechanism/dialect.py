@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +44,7 @@ def arrays_of(**given: Any) -> Arrays:
             )
         if array.dtype != model.dtype:
             raise InputError(
-                f"{first} is {_dtype(model)} and {name} is {_dtype(array)}: convert one of them."
+                f"{first} is {dtype_name(model)} and {name} is {dtype_name(array)}: convert one of them."
             )
         if getattr(array, "device", None) != getattr(model, "device", None):
             raise InputError(
@@ -56,7 +57,7 @@ def arrays_of(**given: Any) -> Arrays:
                 f"{name} requires gradients, and nothing here computes them: pass "
                 f"{name}.detach(), or leave training to the model's own attention."
             )
-    dtype = _dtype(model)
+    dtype = dtype_name(model)
     if dtype not in _ACCUMULATES_IN:
         raise InputError(
             f"{first} has dtype {dtype}: expected float16, bfloat16 (torch), float32 or float64. "
@@ -85,8 +86,8 @@ def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
         _check_plain(name, array)
     if getattr(array, "requires_grad", False):
         raise InputError(f"{name} requires gradients: pass {name}.detach().")
-    if _dtype(array) not in ("bool", _dtype(query), _ACCUMULATES_IN[_dtype(query)]):
-        raise InputError(f"query is {_dtype(query)} and {name} is {_dtype(array)}: convert {name}.")
+    if dtype_name(array) not in ("bool", dtype_name(query), _ACCUMULATES_IN[dtype_name(query)]):
+        raise InputError(f"query is {dtype_name(query)} and {name} is {dtype_name(array)}: convert {name}.")
 
 
 def _check_plain(name: str, tensor: Any) -> None:
@@ -128,5 +129,11 @@ def _library(array: Any) -> str | None:
     return "torch" if torch is not None and isinstance(array, torch.Tensor) else None
 
 
-def _dtype(array: Any) -> str:
-    return str(array.dtype).removeprefix("torch.")
+def dtype_name(array: Any) -> str:
+    return _name(array.dtype)
+
+
+@cache
+def _name(dtype: Any) -> str:
+    # NumPy spends longer on the name of a dtype than a small call takes in all
+    return str(dtype).removeprefix("torch.")

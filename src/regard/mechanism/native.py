@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import BackendError
+from regard.mechanism.dialect import dtype_name
 from regard.mechanism.mask import UNLIMITED
 from regard.mechanism.readings import AttentionResult, FlatAsk, Readings, reading_shapes
 from regard.mechanism.threads import num_threads
@@ -65,7 +66,7 @@ def instruction_set() -> str | None:
 
 def refusal(call: Call) -> str | None:
     """Why the kernel cannot serve a call; None where it can."""
-    dtype = _dtype(call.query)
+    dtype = dtype_name(call.query)
     if dtype not in NUMBERS:
         return f"the arrays are {dtype}, and it takes {', '.join(NUMBERS)}"
     device = getattr(call.arrays, "device", None)
@@ -89,9 +90,8 @@ def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     output = arrays.blank(call.query, sizes.batch, sizes.heads, sizes.queries, sizes.value_dim)
     rows = np.arange(sizes.queries)
     places = np.full(sizes.queries, -1)
-    places[ask.queries] = np.arange(len(ask.queries))
-    if not reading_shapes(ask, sizes):
-        places[:] = -1
+    if reading_shapes(ask, sizes):
+        places[ask.queries] = np.arange(len(ask.queries))
     readings = _run(call, ask, rows, places, output)
     output = output.reshape((*sizes.leading, sizes.queries, sizes.value_dim))
     return AttentionResult(arrays.give(output), readings)
@@ -114,7 +114,7 @@ def _run(
     problem = kernels.Problem()
     for name in ("batch", "heads", "kv_heads", "queries", "keys", "dim", "value_dim"):
         setattr(problem, name, getattr(sizes, name))
-    problem.number = NUMBERS[_dtype(call.query)]
+    problem.number = NUMBERS[dtype_name(call.query)]
     problem.scale = call.scale
     problem.softcap = call.softcap or 0.0
     problem.threads = num_threads()
@@ -159,7 +159,7 @@ def _write_mask(problem: Any, call: Call) -> list[Any]:
         problem.set_allowed(*_place(mask.allowed))
     if mask.bias is not None:
         problem.set_bias(*_place(mask.bias))
-        problem.bias_number = NUMBERS[_dtype(mask.bias)]
+        problem.bias_number = NUMBERS[dtype_name(mask.bias)]
     return list(kept.values())
 
 
@@ -214,7 +214,3 @@ def _place(array: Any) -> tuple[int, tuple[int, ...]]:
         return array.ctypes.data, array.strides
     size = array.element_size()
     return array.data_ptr(), tuple(stride * size for stride in array.stride())
-
-
-def _dtype(array: Any) -> str:
-    return str(array.dtype).removeprefix("torch.")

@@ -117,8 +117,9 @@ class Ask:
         """
         queries = _chosen_queries(self.queries, sizes.queries)
         rows = _indices("rows", self.rows, sizes.queries, "queries")
-        place = np.full(sizes.queries, -1)
-        place[queries] = np.arange(len(queries))
+        place = np.full(sizes.queries if len(rows) else 0, -1)
+        if len(rows):
+            place[queries] = np.arange(len(queries))
         for row in rows[place[rows] < 0]:
             raise InputError(
                 f"rows asks for query {row}, which is not among queries: "
@@ -277,6 +278,8 @@ def _chosen_queries(chosen: Any, queries: int) -> Int64[np.ndarray, " asked"]:
 
 
 def _indices(name: str, values: Any, count: int, axis: str) -> Int64[np.ndarray, " n"]:
+    if isinstance(values, tuple) and not values:
+        return np.zeros(0, np.int64)
     indices = whole_numbers(name, values)
     if indices.ndim != 1:
         raise InputError(f"{name} has shape {indices.shape}: expected a list of whole numbers.")
