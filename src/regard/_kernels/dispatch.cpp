@@ -18,10 +18,15 @@ std::vector<const Variant*> usable_variants() {
   // asks the operating system as well: it must save the wide registers
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+#if defined(REGARD_EMULATE_V4)  // compiled for AVX2, to test their text where there is no AVX-512
+  const bool v4 = v3, bf16 = v3;
+#else
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
-  if (v4 && __builtin_cpu_supports("avx512bf16")) found.push_back(&v4_bf16::variant);
+  const bool bf16 = v4 && __builtin_cpu_supports("avx512bf16");
+#endif
+  if (bf16) found.push_back(&v4_bf16::variant);
   if (v4) found.push_back(&v4::variant);
   if (v3) found.push_back(&v3::variant);
 #endif

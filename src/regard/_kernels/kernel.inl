@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own header of AVX-512
+#pragma GCC diagnostic ignored "-Wpsabi"                // no function here is called from elsewhere
+#endif
 #include <immintrin.h>
 #endif
 
@@ -21,7 +25,10 @@
 #define REGARD_PANEL 196608
 #endif
 #ifndef REGARD_DIRECT
-#define REGARD_DIRECT 65536
+#define REGARD_DIRECT 262144
+#endif
+#ifndef REGARD_PAIRS
+#define REGARD_PAIRS 0
 #endif
 #ifndef REGARD_LEAST_ROWS
 #define REGARD_LEAST_ROWS 24

@@ -27,6 +27,7 @@ struct Panel {
   int64_t batch = 0, run = 0, rows = 0, tiles = 0;
   int64_t low = 0, high = 0;  // keys in sight of some row, in whole blocks of NR
   int64_t stride = 0, base = 0;  // of `scores`: floats from row to row, and its first key
+  float *query_pairs = nullptr, *weight_pairs = nullptr;
   float *queries = nullptr, *scores = nullptr, *mixed = nullptr, *line = nullptr;
   // packed keys and values of the whole head, or of one block where nobody else would use them
   float *keys = nullptr, *values = nullptr;
@@ -83,17 +84,25 @@ INLINE void fetch_part(const float* next, int64_t bytes, int64_t tile, int64_t t
 // Scores of all rows for the keys of one block.
 static void score_block(Panel& n, int64_t first, int64_t last) {
   const int64_t width = n.plan.padded_dim;
+  const int64_t depth = n.plan.key_depth;
   if (n.plan.direct) {
     n.packed_from = first;
-    pack_keys(n.p, cell_of(n.p.key, n.batch, n.row[0].head / n.plan.group, 0, 0), first, last,
-              n.keys, n.line);
+    pack_some_keys(n.p, n.plan, cell_of(n.p.key, n.batch, n.row[0].head / n.plan.group, 0, 0),
+                   first, last, n.keys, n.line);
   }
   for (int64_t k = first; k < last; k += NR) {
-    const float* block = n.keys + (k - n.packed_from) * n.p.dim;
+    const float* block = n.keys + (k - n.packed_from) * depth;
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       if (k < tile.low || k >= tile.high) continue;
-      fetch_part(block + n.p.dim * NR, n.p.dim * NR * 4, t, n.tiles);
+      fetch_part(block + depth * NR, depth * NR * 4, t, n.tiles);
+#if REGARD_PAIRS
+      if (n.plan.pairs) {
+        product_pairs(tile.rows, n.query_pairs + tile.first * depth, depth, block, depth,
+                      cells(n, tile.first, k), n.stride, false);
+        continue;
+      }
+#endif
       product(tile.rows, n.queries + tile.first * width, width, block, n.p.dim,
               cells(n, tile.first, k), n.stride, false);
     }
@@ -105,6 +114,8 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
     for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i) {
       const Row& row = n.row[i];
       float* at = cells(n, i, from);
+      if (n.plan.pairs)  // their queries are as they were given
+        for (int64_t j = 0; j < to - from; j += W) store(at + j, load(at + j) * p.scale);
       if (p.softcap != 0) cap_row(at, to - from, p.softcap);
       const int64_t begin = least(most(row.sight.low, from), to);
       const int64_t end = most(least(row.sight.high, to), begin);
@@ -113,6 +124,50 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
       if (n.plan.has_mask_cells && begin < end)
         mask_cells(p, n.batch, row.head, row.query, begin, end, cells(n, i, begin), n.line, n.seen,
                    row.eligible && row.place >= 0 ? row.eligible + begin : nullptr);
+    }
+  }
+}
+
+#if REGARD_PAIRS
+static void mix_pairs(Panel& n, int64_t first, int64_t last) {
+  constexpr int64_t STRIDE = BLOCK / 2 + 16;
+  for (int64_t t = 0; t < n.tiles; ++t) {
+    const Tile& tile = n.tile[t];
+    const int64_t from = most(first, tile.low), to = least(last, tile.high);
+    if (from < to)
+      for (int64_t i = tile.first; i < tile.first + tile.rows; ++i)
+        pair_weights(n.weight_pairs + i * STRIDE, cells(n, i, from), to - from);
+  }
+  for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
+    const float* columns = n.values + c * n.depth / 2 - n.packed_from * NR / 2;
+    for (int64_t t = 0; t < n.tiles; ++t) {
+      const Tile& tile = n.tile[t];
+      const int64_t from = most(first, tile.low), to = least(last, tile.high);
+      if (from >= to) continue;
+      product_pairs(tile.rows, n.weight_pairs + tile.first * STRIDE, STRIDE,
+                    columns + from * NR / 2, (to - from) / 2,
+                    n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
+    }
+  }
+}
+#endif
+
+// What the values that are not finite add to the rows that see them.
+static void mix_wild(Panel& n, int64_t first, int64_t last) {
+  const Problem& p = n.p;
+  for (int64_t w = 0; w < n.wild_count; ++w) {
+    const int64_t key = n.wild[w];
+    if (key < first || key >= last) continue;
+    for (int64_t i = 0; i < n.rows; ++i) {
+      const Row& row = n.row[i];
+      if (!sees(p, n.batch, row.head, row.query, key)) continue;
+      const char* value = cell_of(p.value, n.batch, row.head / n.plan.group, key, 0);
+      float* out = n.mixed + i * n.plan.padded_values;
+      const float weight = *cells(n, i, key);
+      for (int64_t c = 0; c < p.value_dim; ++c) {
+        const float x = number_at(value + c * p.value.stride[3], p.number);
+        if (!is_finite(x)) out[c] += weight * x;  // its finite ones were in the product
+      }
     }
   }
 }
@@ -129,6 +184,12 @@ static void mix_block(Panel& n, int64_t first, int64_t last) {
     n.wild = n.wild_room;
     n.wild_count = block.wild_count;
   }
+#if REGARD_PAIRS
+  if (n.plan.value_pairs) {
+    mix_pairs(n, first, last);
+    return mix_wild(n, first, last);
+  }
+#endif
   for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
     const float* columns = n.values + c * n.depth - n.packed_from * NR;
     const bool is_last = c + NR == n.plan.padded_values;
@@ -142,21 +203,7 @@ static void mix_block(Panel& n, int64_t first, int64_t last) {
               n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
     }
   }
-  for (int64_t w = 0; w < n.wild_count; ++w) {
-    const int64_t key = n.wild[w];
-    if (key < first || key >= last) continue;
-    for (int64_t i = 0; i < n.rows; ++i) {
-      const Row& row = n.row[i];
-      if (!sees(p, n.batch, row.head, row.query, key)) continue;
-      const char* value = cell_of(p.value, n.batch, row.head / n.plan.group, key, 0);
-      float* out = n.mixed + i * n.plan.padded_values;
-      const float weight = *cells(n, i, key);
-      for (int64_t c = 0; c < p.value_dim; ++c) {
-        const float x = number_at(value + c * p.value.stride[3], p.number);
-        if (!is_finite(x)) out[c] += weight * x;  // its finite ones were in the product
-      }
-    }
-  }
+  mix_wild(n, first, last);
 }
 
 static bool sees_something(const Panel& n, const Row& row) {
@@ -274,6 +321,11 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
                        ((n.batch * p.heads + head) * n.plan.runs + n.run) * (p.keys + 1);
       widen(n.queries + n.rows * n.plan.padded_dim, cell_of(p.query, n.batch, head, row.query, 0),
             p.query.stride[3], p.dim, p.number, p.scale);
+#if REGARD_PAIRS
+      if (n.plan.pairs)
+        pair_up(n.query_pairs + n.rows * n.plan.key_depth,
+                cell_of(p.query, n.batch, head, row.query, 0), p.query.stride[3], p.dim);
+#endif
       Gathered& g = n.gathered[n.rows];
       g.sum = g.moment = Vector{};
       g.largest = all(-INFINITE);

@@ -39,7 +39,6 @@ struct Problem {
   const int64_t* row_query;  // (rows), ascending
   const int64_t* row_place;  // (rows): place among the asked queries, -1 for a row not read
   int64_t asked, top;
-  bool share;
   const int64_t* columns;
   int64_t column_count;
   const int64_t* kept_at;    // (asked): place among the rows kept whole, or -1; null without any
@@ -68,9 +67,11 @@ struct Plan {
   int64_t tasks_of_group, tasks;
   int64_t padded_keys, padded_values, padded_dim;
   int64_t key_floats, value_floats;  // of one key head, packed
+  int64_t key_depth;                 // floats of a packed key: its dim, or half where pairs
   int64_t row_stride;                // of a panel's scores, at most
   int64_t scratch_floats;            // of one thread
   bool has_mask_cells;               // a mask that must be asked cell by cell
+  bool pairs, value_pairs;           // products of bfloat16 pairs, see products.inl
   bool direct;                       // keys are packed block by block, for one panel alone
   bool whole;                        // readings that need a row's weights all at once
 };

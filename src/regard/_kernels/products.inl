@@ -29,6 +29,99 @@ INLINE void product_tile(const float* a, int64_t a_stride, const float* b, int64
     for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v]);
 }
 
+#if REGARD_PAIRS
+// The same product of bfloat16 numbers, two to a lane: vdpbf16ps adds both products of a pair in
+// one step, so half the steps. A pair is two dims of a key, or one column's values of two keys.
+
+typedef uint32_t Pair __attribute__((may_alias));
+typedef uint32_t Pairs __attribute__((vector_size(W * 4)));
+typedef uint32_t LoosePairs __attribute__((vector_size(W * 4), aligned(4), may_alias));
+
+INLINE Vector add_pairs(Vector sum, Pairs a, Pairs b) {
+#if defined(__AVX512BF16__)
+  return (Vector)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+#else
+  sum += (Vector)(a << 16) * (Vector)(b << 16);
+  return sum + (Vector)(a & 0xffff0000u) * (Vector)(b & 0xffff0000u);
+#endif
+}
+
+// Floats into bfloat16 numbers in their upper halves, rounded to even.
+INLINE Pairs rounded(Vector x) {
+  const Pairs bits = (Pairs)x;
+  const Pairs up = bits + 0x7fffu + (bits >> 16 & 1u);
+  return (Pairs)(x == x ? (Whole)up : (Whole)(bits | 0x400000u)) & 0xffff0000u;
+}
+
+template <int M>
+INLINE void pairs_tile(const Pair* a, int64_t a_stride, const Pair* b, int64_t depth, float* c,
+                       int64_t c_stride, bool add) {
+  Vector sum[M][NV];
+#pragma GCC unroll 6
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) sum[i][v] = add ? load(c + i * c_stride + v * W) : Vector{};
+  for (int64_t k = 0; k < depth; ++k) {
+    Pairs row[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) row[v] = *(const LoosePairs*)(b + k * NR + v * W);
+#pragma GCC unroll 6
+    for (int i = 0; i < M; ++i) {
+      const Pairs one = a[i * a_stride + k] - Pairs{};
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) sum[i][v] = add_pairs(sum[i][v], row[v], one);
+    }
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v]);
+}
+
+static void product_pairs(int64_t rows, const float* a, int64_t a_stride, const float* b,
+                          int64_t depth, float* c, int64_t c_stride, bool add) {
+  const Pair *left = (const Pair*)a, *right = (const Pair*)b;
+  switch (rows) {
+    case 6: return pairs_tile<6>(left, a_stride, right, depth, c, c_stride, add);
+    case 5: return pairs_tile<5>(left, a_stride, right, depth, c, c_stride, add);
+    case 4: return pairs_tile<4>(left, a_stride, right, depth, c, c_stride, add);
+    case 3: return pairs_tile<3>(left, a_stride, right, depth, c, c_stride, add);
+    case 2: return pairs_tile<2>(left, a_stride, right, depth, c, c_stride, add);
+    default: return pairs_tile<1>(left, a_stride, right, depth, c, c_stride, add);
+  }
+}
+
+// `count` bfloat16 numbers, `stride` bytes apart, into pairs; a 0 fills the last.
+static void pair_up(float* to, const char* from, int64_t stride, int64_t count) {
+  Pair* pairs = (Pair*)to;
+  for (int64_t i = 0; i < count; i += 2) {
+    uint16_t two[2] = {0, 0};
+    __builtin_memcpy(two, from + i * stride, 2);
+    if (i + 1 < count) __builtin_memcpy(two + 1, from + (i + 1) * stride, 2);
+    pairs[i / 2] = two[0] | (uint32_t)two[1] << 16;
+  }
+}
+
+// One row of weights, rounded, into pairs: neighbouring keys share a lane.
+static void pair_weights(float* to, const float* weights, int64_t count) {
+#if defined(__AVX512BF16__)
+  for (int64_t j = 0; j < count; j += 2 * W)
+    *(LoosePairs*)(to + j / 2) = (Pairs)_mm512_cvtne2ps_pbh((__m512)load(weights + j + W),
+                                                            (__m512)load(weights + j));
+  return;
+#endif
+  for (int64_t j = 0; j < count; j += 2 * W) {
+    const Pairs a = rounded(load(weights + j)), b = rounded(load(weights + j + W));
+    Pairs low, high;  // even keys, odd keys
+    for (int i = 0; i < W / 2; ++i) {
+      low[i] = a[2 * i], high[i] = a[2 * i + 1];
+      low[W / 2 + i] = b[2 * i], high[W / 2 + i] = b[2 * i + 1];
+    }
+    *(LoosePairs*)(to + j / 2) = low >> 16 | high;
+  }
+}
+#endif
+
 static __attribute__((noinline)) void product_six(const float* a, int64_t a_stride, const float* b,
                                                   int64_t depth, float* c, int64_t c_stride,
                                                   bool add) {
@@ -48,7 +141,7 @@ static void product(int64_t rows, const float* a, int64_t a_stride, const float*
 }
 
 typedef float Four __attribute__((vector_size(16)));
-typedef float FourLoose __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float FourLoose __attribute__((vector_size(16), aligned(1), may_alias));
 
 // 4 rows of `width` numbers, `stride` apart, into columns of an [dim][NR] block. Shuffles of four
 // take a fifth of the time that single numbers take, on every instruction set.
@@ -104,6 +197,42 @@ static float pack_keys(const Problem& p, const char* from, int64_t first, int64_
   return __builtin_sqrtf(largest_of(longest));
 }
 
+#if REGARD_PAIRS
+// The same in pairs of dims, [block][half of dim][NR].
+static float pack_key_pairs(const Problem& p, const char* from, int64_t first, int64_t last,
+                            float* to, float* rows) {
+  const int64_t half = up(p.dim, 2) / 2;
+  Vector longest = Vector{};
+  for (int64_t start = first; start < last; start += NR, to += half * NR) {
+    const int64_t count = most(0, least(NR, p.keys - start));
+    for (int64_t j = 0; j < count; ++j)
+      pair_up(rows + j * half, from + (start + j) * p.key.stride[2], p.key.stride[3], p.dim);
+    for (int64_t j = count * half; j < NR * half; ++j) rows[j] = 0;
+    for (int j = 0; j < NR; j += 4) turn_four(rows + j * half, half, half, to + j);
+    for (int v = 0; v < NV; ++v) {
+      Vector squares = Vector{}, odd = Vector{};
+      for (int64_t d = 0; d < half; ++d) {
+        const Pairs both = *(const LoosePairs*)(to + d * NR + v * W);
+        const Vector low = (Vector)(both << 16), high = (Vector)(both & 0xffff0000u);
+        squares += low * low + high * high;
+        odd += (low - low) + (high - high);  // 0, or NaN where one is not finite
+      }
+      longest = larger(odd == 0.0f ? squares : Vector{}, longest);
+    }
+  }
+  return __builtin_sqrtf(largest_of(longest));
+}
+#endif
+
+static float pack_some_keys(const Problem& p, const Plan& plan, const char* from, int64_t first,
+                            int64_t last, float* to, float* rows) {
+#if REGARD_PAIRS
+  if (plan.pairs) return pack_key_pairs(p, from, first, last, to, rows);
+#endif
+  (void)plan;
+  return pack_keys(p, from, first, last, to, rows);
+}
+
 // Values packed, and which of them were not finite.
 struct Values {
   float* columns;     // [block of NR columns][depth][NR]
@@ -133,6 +262,16 @@ static void pack_values(const Problem& p, const Plan& plan, const char* from, in
         x = zero == 0.0f ? x : Vector{};
         odd += zero;
         sizes = larger(larger(x, -x), sizes);
+#if REGARD_PAIRS
+        if (plan.value_pairs) {
+          LoosePairs* at = (LoosePairs*)(to.columns + (c * to.depth + (k - first) / 2 * 2 * NR) / 2 + v * W);
+          if ((k - first) % 2 == 0)
+            *at = (Pairs)x >> 16;
+          else
+            *at |= (Pairs)x & 0xffff0000u;
+          continue;
+        }
+#endif
         store(to.columns + c * to.depth + (k - first) * NR + v * W, x);
       }
     if (any((Whole)(odd != odd))) to.wild[to.wild_count++] = (int32_t)k;

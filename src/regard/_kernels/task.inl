@@ -33,12 +33,15 @@ static void make_plan(const Problem& p, Plan& plan) {
                    : plan.group;
   plan.tasks_of_group = plan.parts * plan.runs;
   plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
-  plan.key_floats = plan.padded_keys * p.dim;
+  plan.pairs = REGARD_PAIRS && p.number == BFLOAT16;
+  plan.value_pairs = plan.pairs && !p.top_share;  // a share is read off the result of exact weights
+  plan.key_depth = plan.pairs ? up(p.dim, 2) / 2 : p.dim;
+  plan.key_floats = plan.padded_keys * plan.key_depth;
   plan.value_floats = plan.padded_keys * plan.padded_values;
   // Keys that one panel alone reads (a decode) need not be packed for others: block by block, in
   // the first caches, they are read from memory once and written nowhere.
   plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
-                plan.key_floats > REGARD_DIRECT;
+                plan.key_floats * 4 > REGARD_DIRECT;
   if (plan.direct) plan.key_floats = plan.value_floats = 0;
   plan.row_stride = plan.padded_keys + 16;
   const int64_t rows = plan.panel_rows;
@@ -47,6 +50,7 @@ static void make_plan(const Problem& p, Plan& plan) {
       plan.padded_values + BLOCK / 4 +
       rows * (int64_t)((sizeof(Gathered) + sizeof(Row) + sizeof(Tile)) / 4) +
       (p.top > 0 ? 4 * plan.padded_keys : 0) +
+      (plan.pairs ? rows * (plan.key_depth + BLOCK / 2 + 16) + 32 : 0) +
       (plan.direct ? BLOCK * (p.dim + plan.padded_values + 1) + 48 : 0);
 }
 
@@ -82,8 +86,8 @@ static bool packed(const Problem& p, const Plan& plan, Shared& shared, int64_t i
     head.largest_value = 0;
     head.longest_key = INFINITE;
     if (!plan.direct) {
-      head.longest_key = pack_keys(p, cell_of(p.key, batch, kv_head, 0, 0), 0, plan.padded_keys,
-                                   head.keys, room);
+      head.longest_key = pack_some_keys(p, plan, cell_of(p.key, batch, kv_head, 0, 0), 0,
+                                        plan.padded_keys, head.keys, room);
       if (p.value.data && p.value_dim) {
         Values values = {head.values, plan.padded_keys, head.wild, 0, 0};
         pack_values(p, plan, cell_of(p.value, batch, kv_head, 0, 0), 0, plan.padded_keys, values,
@@ -120,6 +124,10 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
   n.tile = (Tile*)(void*)carve(at, rows * (int64_t)sizeof(Tile));
   n.chosen = (int64_t*)(void*)carve(at, p.top > 0 ? 16 * plan.padded_keys : 0);
   if (!packed(p, plan, shared, index, n.line)) return;
+  if (plan.pairs) {
+    n.query_pairs = (float*)carve(at, 4 * rows * plan.key_depth);
+    n.weight_pairs = (float*)carve(at, 4 * rows * (BLOCK / 2 + 16));
+  }
   n.keys = n.head.keys;
   n.values = n.head.values;
   n.depth = plan.padded_keys;
