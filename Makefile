@@ -46,6 +46,10 @@ bench: $(TEST)/.installed ## run the benchmarks (minutes)
 	@for file in benchmarks/[a-z]*.py; do \
 		env -u OPENBLAS_CORETYPE $(TEST)/bin/python $$file || exit 1; done
 
+.PHONY: kernels
+kernels: $(TEST)/.installed ## build the kernel with sanitizers and run it without Python (minutes)
+	$(TEST)/bin/python -m pytest tests/kernels
+
 .PHONY: mutants
 mutants: $(TEST)/.installed ## break the core on purpose and see that the tests notice (minutes)
 	$(TEST)/bin/python scripts/mutants.py

@@ -39,6 +39,7 @@ def backend_of(named: str) -> Iterator[Any]:
             if before is not None:
                 os.environ["REGARD_ISA"] = before
 
+
 DTYPES: Final = (
     *("numpy float16", "numpy float32", "numpy float64"),
     *("torch float16", "torch bfloat16", "torch float32", "torch float64"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from regard.errors import InputError
@@ -55,8 +54,9 @@ def attention(
     if value is None:
         raise InputError("value is None: expected the values; regard.readings needs none.")
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
-    chosen = _choose(backend, call)
-    return chosen.attend(call, _flat(Ask() if ask is None else ask, call))
+    is_native = _is_native(backend, call)
+    flat = _flat(Ask() if ask is None else ask, call)
+    return native.attend(call, flat) if is_native else loop.attend(call, flat)
 
 
 def readings(
@@ -76,12 +76,13 @@ def readings(
     Arguments, dtypes and errors as for `attention`. value is needed for `share` alone.
     """
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
-    chosen = _choose(backend, call)
+    is_native = _is_native(backend, call)
     if not isinstance(ask, Ask):
         raise InputError(f"ask is {type(ask).__name__}: expected regard.Ask.")
     if ask.share and value is None:
         raise InputError("share is a part of the result, which needs the values: pass value.")
-    return chosen.read(call, _flat(ask, call))
+    flat = _flat(ask, call)
+    return native.read(call, flat) if is_native else loop.read(call, flat)
 
 
 def _flat(ask: Ask, call: Call) -> FlatAsk:
@@ -90,13 +91,10 @@ def _flat(ask: Ask, call: Call) -> FlatAsk:
     return ask.flatten(call.sizes, call.arrays.itemsize)
 
 
-def _choose(backend: str, call: Call) -> ModuleType:
-    """The module that computes: the one named, or the fastest that serves."""
+def _is_native(backend: str, call: Call) -> bool:
+    """Whether the kernel computes a call, because it is named or because it serves."""
     if backend not in BACKENDS:
         raise InputError(f"backend is {backend!r}: expected 'auto', 'loop' or 'native'.")
-    if backend == "loop":
-        return loop
-    if backend == "auto":
-        return loop if native.refusal(call) else native
-    native.check_serves(call)
-    return native
+    if backend == "native":
+        native.check_serves(call)
+    return backend != "loop" and native.refusal(call) is None

@@ -44,7 +44,8 @@ def arrays_of(**given: Any) -> Arrays:
             )
         if array.dtype != model.dtype:
             raise InputError(
-                f"{first} is {dtype_name(model)} and {name} is {dtype_name(array)}: convert one of them."
+                f"{first} is {dtype_name(model)} and {name} is {dtype_name(array)}: "
+                "convert one of them."
             )
         if getattr(array, "device", None) != getattr(model, "device", None):
             raise InputError(
@@ -87,7 +88,9 @@ def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
     if getattr(array, "requires_grad", False):
         raise InputError(f"{name} requires gradients: pass {name}.detach().")
     if dtype_name(array) not in ("bool", dtype_name(query), _ACCUMULATES_IN[dtype_name(query)]):
-        raise InputError(f"query is {dtype_name(query)} and {name} is {dtype_name(array)}: convert {name}.")
+        raise InputError(
+            f"query is {dtype_name(query)} and {name} is {dtype_name(array)}: convert {name}."
+        )
 
 
 def _check_plain(name: str, tensor: Any) -> None:
@@ -130,6 +133,7 @@ def _library(array: Any) -> str | None:
 
 
 def dtype_name(array: Any) -> str:
+    """A dtype as both libraries call it, "float32"."""
     return _name(array.dtype)
 
 

@@ -7,6 +7,7 @@ float64 and other devices stay with the loop.
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -35,10 +36,11 @@ _WRITTEN_IN_PART: Final = ("rows", "columns", "group_mass", "thumbnail")
 def _kernels() -> Any:
     """The extension module, None where it was not built."""
     try:
-        from regard import _kernels
+        kernels = import_module("regard._kernels")
     except ImportError:
         return None
-    return _kernels if hasattr(_kernels, "run") else None
+    # without the module, the folder of its sources is what Python finds in a source tree
+    return kernels if hasattr(kernels, "run") else None
 
 
 def is_built() -> bool:
@@ -151,7 +153,9 @@ def _write_mask(problem: Any, call: Call) -> list[Any]:
         kept["sinks"] = call.sinks.astype(np.float32)
     if mask.query_segments is not None:
         kept |= {"query_segments": mask.query_segments, "key_segments": mask.key_segments}
-        first, last = (np.ascontiguousarray(reach, np.int64) for reach in zip(*call.eyes.reach))
+        # (2, batch, queries); without a batch item there is none to tell the shape
+        reach = np.array(call.eyes.reach, np.int64).reshape(-1, 2, call.sizes.queries)
+        first, last = np.ascontiguousarray(reach.swapaxes(0, 1))
         kept |= {"first_key": first, "last_key": last}
     for name, array in kept.items():
         setattr(problem, name, array.ctypes.data)
