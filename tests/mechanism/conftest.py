@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from regard.mechanism import arrays, tensors
+from cases import BACKENDS
+from regard.mechanism import arrays, native, tensors
+
+
+@pytest.fixture(params=BACKENDS)
+def each_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What "auto" takes where it serves: every backend in turn."""
+    name, _, isa = request.param.partition(" ")
+    if name == "loop":
+        monkeypatch.setattr(native, "_kernels", lambda: None)
+    else:
+        monkeypatch.setenv("REGARD_ISA", isa)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,8 @@ from cases import CASES, give, given_of
 from dense import chosen
 from regard import Ask, Mask, attention, readings
 
+pytestmark = pytest.mark.usefixtures("each_backend")
+
 GROUPED = next(case for case in CASES if case.name == "four axes, grouped heads, narrow keys")
 
 
