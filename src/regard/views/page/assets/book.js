@@ -359,7 +359,7 @@ export class StepsView {
     if (!query || !of) return [];
     return [...query]
       .map((number, dim) => ({ dim, query: number, key: of[dim], product: number * of[dim] }))
-      .sort((a, b) => Math.abs(b.product) - Math.abs(a.product) || a.dim - b.dim);
+      .sort((a, b) => sizeOf(b.product) - sizeOf(a.product) || a.dim - b.dim);
   }
 }
 
@@ -385,6 +385,11 @@ export function measured(level, row, state) {
     }
   }
   return { value, bound: row.bound };
+}
+
+/** What numbers are ordered by; NaN and the infinite come first, as they decide a sum. */
+function sizeOf(/** @type {number} */ number) {
+  return Number.isFinite(number) ? Math.abs(number) : Number.MAX_VALUE;
 }
 
 /** For each unit its place in a list of units, -1 where it is not among them. */

@@ -22,6 +22,35 @@ export function fraction(
   return (bound ? "≥" : "") + fixed(value, decimals).replace(/^(−?)0\./, "$1.");
 }
 
+/**
+ * How many decimals say all of these numbers: as few as are exact and at most three; null, for
+ * three significant digits, where the numbers are very large or very small.
+ */
+export function decimalsOf(/** @type {ArrayLike<number>} */ numbers) {
+  const sizes = Array.from(numbers, Math.abs).filter((size) => Number.isFinite(size) && size > 0);
+  const most = sizes.reduce((largest, size) => Math.max(largest, size), 0);
+  if (most && (most >= 1e6 || most < 0.01)) return null;
+  let decimals = most < 1000 ? 3 : 1;
+  const exact = (/** @type {number} */ few) =>
+    sizes.every((size) => Math.abs(Number(size.toFixed(few)) - size) <= 1e-9);
+  while (decimals && exact(decimals - 1)) decimals--;
+  return decimals;
+}
+
+/** A number with that many decimals, or with three significant digits: 1.23e+06. */
+export function numeral(
+  /** @type {number} */ value,
+  /** @type {number | null} */ decimals,
+) {
+  if (decimals !== null || !Number.isFinite(value)) return fixed(value, decimals ?? 0);
+  if (!value) return "0";
+  const [digits, power] = Math.abs(value).toExponential(2).split("e");
+  const plain = Number(power) >= -4 && Number(power) < 3;
+  const after = `${power[0]}${power.slice(1).padStart(2, "0")}`;
+  const text = plain ? `${Number(`${digits}e${power}`)}` : `${Number(digits)}e${after}`;
+  return (value < 0 ? "−" : "") + text;
+}
+
 /** A fraction as a whole percentage; <1 % for what is there and rounds to none. */
 export function percent(/** @type {number} */ value) {
   return value > 0 && value < 0.005 ? "<1 %" : `${fixed(100 * value, 0)} %`;

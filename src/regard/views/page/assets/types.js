@@ -130,7 +130,7 @@
  * @property {boolean} without leave out special tokens (in decoders the first), renormalised
  * @property {boolean} log
  * @property {string} reading what colours the grid of heads
- * @property {1 | 2 | 3 | 4} step
+ * @property {0 | 1 | 2 | 3 | 4} step 0: x·W, where it is known
  * @property {string} search
  */
 
