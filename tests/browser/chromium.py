@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Playwright
 
@@ -30,9 +28,10 @@ def find(playwright: Playwright) -> str | None:
 
 def start(playwright: Playwright, path: str, *more: str) -> Browser:
     """Start it without a window and without a network: no name resolves, nothing is fetched."""
-    options: dict[str, Any] = {
-        "executable_path": path,
-        "args": [
+    return playwright.chromium.launch(
+        executable_path=path,
+        chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to be root's in a sandbox
+        args=[
             "--host-resolver-rules=MAP * ~NOTFOUND",
             "--disable-background-networking",
             "--disable-component-update",
@@ -40,18 +39,4 @@ def start(playwright: Playwright, path: str, *more: str) -> Browser:
             "--no-pings",
             *more,
         ],
-        # Chromium refuses to be root's in a sandbox.
-        "chromium_sandbox": os.geteuid() != 0,
-    }
-    return playwright.chromium.launch(**options)
-
-
-def axe_source(environment: Path) -> str:
-    """axe-core as `make test` installs it into the virtual environment.
-
-    Raises FileNotFoundError, with the command that installs it.
-    """
-    path = environment / "node_modules" / "axe-core" / "axe.min.js"
-    if not path.exists():
-        raise FileNotFoundError(f"No axe-core at {path}. `make types` installs it.")
-    return path.read_text(encoding="utf-8")
+    )
