@@ -34,6 +34,7 @@ from regard.mechanism.sizes import AXES, Sizes, measure
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
+    from matplotlib.figure import Figure
 
     from regard.mechanism.mask import FlatMask, Mask
 
@@ -169,6 +170,12 @@ class Steps:
         from regard.views.aloud import aloud
 
         return aloud(self)
+
+    def figure(self) -> Figure:
+        """The four steps of 2-D steps as four panels: see `regard.views.figure.steps`."""
+        from regard.views.figure.steps import steps_figure
+
+        return steps_figure(self)
 
     def __str__(self) -> str:
         from regard.views.steps_text import steps_text
