@@ -151,6 +151,19 @@ export class LevelView {
     return NaN;
   }
 
+  /** The part of one result that comes from a key; NaN where the file does not hold it. */
+  share(/** @type {number} */ head, /** @type {number} */ reader, /** @type {number} */ key) {
+    const { full, links } = this.data;
+    const place = this.fullPlace(head, reader);
+    if (place >= 0 && full) return full.share ? full.share.data[place + key] : NaN;
+    const at = this.linkPlace(head, reader);
+    if (at < 0 || !links || !links.share) return NaN;
+    for (let link = at; link < at + links.key.shape[2]; link++) {
+      if (links.key.data[link] === key) return links.share.data[link];
+    }
+    return NaN;
+  }
+
   /** entropy (nats) or apart (weight on special tokens) of a head: of one reader, or the mean. */
   reading(
     /** @type {"entropy" | "apart"} */ name,
