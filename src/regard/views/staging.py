@@ -310,6 +310,14 @@ class Stage:
         return self.record.sides[seen.query_side], self.record.sides[seen.key_side]
 
 
+def shipped_habit(record: Record) -> Habit | None:
+    """The habit table that comes with the embedded model, for records of that model."""
+    from regard.models.capture import EMBEDDED_HABIT
+    from regard.models.encoder import default_habit
+
+    return default_habit() if record.provenance.get("habit") == EMBEDDED_HABIT else None
+
+
 def number(value: Any) -> float | None:
     """A plain number; None for NaN, which stands for "there is none"."""
     plain = float(value)

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from regard.views.page import plan
 from regard.views.page.book import Book
 from regard.views.page.document import assets, document
-from regard.views.page.fallback import fallback
+from regard.views.page.fallback import fallback, steps_fallback
 from regard.views.page.packing import pack
-from regard.views.staging import Stage
+from regard.views.page.steps_book import Projection, steps_book
+from regard.views.staging import Stage, shipped_habit
 
 if TYPE_CHECKING:
-    from regard.habit import Habit
+    from collections.abc import Sequence
+
+    from regard.mechanism.steps import Steps
     from regard.record import Record
 
 BUDGET: Final = 10_000_000
 """Bytes of a file, unless said otherwise."""
 
 
-def page_of_record(record: Record, *, habit: Habit | None = None, word: int | None = None) -> str:
+def page_of_record(record: Record) -> str:
     """The page of a record, as HTML."""
     kinds = dict.fromkeys(layer.kind for layer in record.layers)
     books = []
     for kind in kinds:
-        stage = Stage(record, habit, kind)
+        stage = Stage(record, shipped_habit(record), kind)
         books.append(Book(stage, stage.sentence()))
     lead = books[0]
     source = lead.seen.source
@@ -38,38 +38,39 @@ def page_of_record(record: Record, *, habit: Habit | None = None, word: int | No
     if links:
         start["head"] = lead.labels.index(links[0].head)
         start["unit"] = source.words.index(links[0].reader)
+    data = [plan.everything(book) for book in books]
+    still = fallback(title, subtitle, source, links)
+    return _page(title, subtitle, data, start, still)
+
+
+def page_of_steps(
+    steps: Steps,
+    *,
+    title: str = "The four steps of attention",
+    projection: Projection | None = None,
+    columns: Sequence[int] | None = None,
+) -> str:
+    """The page of four steps, as HTML. projection: what query, key and value were made with.
+    columns: the numbers of the value's columns, where only some are known."""
+    heads = "".join(f"{size} × " for size in steps.scores.shape[:-2])
+    subtitle = f"{heads}{steps.scores.shape[-2]} queries × {steps.scores.shape[-1]} keys"
+    start = {"book": 0, "unit": 0, "head": 0, "step": 1, "view": "steps"}
+    still = steps_fallback(title, subtitle, steps)
+    return _page(title, subtitle, [steps_book(steps, projection, columns)], start, still)
+
+
+def _page(
+    title: str, subtitle: str, books: list[dict[str, Any]], start: dict[str, Any], still: str
+) -> str:
     page: dict[str, Any] = {
         "schema": "regard.page/1",
         "title": title,
         "subtitle": subtitle,
-        "books": [plan.everything(book) for book in books],
+        "books": books,
         "versus": None,
         "plan": {"budget": BUDGET, "bytes": 0, "kept": [], "left": []},
         "start": start,
         "notes": [],
     }
     text, parts = pack(page)
-    return document(
-        assets(),
-        title=title,
-        fallback=fallback(title, subtitle, source, links),
-        book=text,
-        parts=parts,
-        version=record.provenance.get("regard", ""),
-    )
-
-
-def write(page: str, path: str | os.PathLike[str]) -> int:
-    """Write a page whole or not at all; how many bytes it has."""
-    data = page.encode("utf-8")
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".regard-", suffix=".html")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return len(data)
+    return document(assets(), title=title, fallback=still, book=text, parts=parts, version="")

@@ -1,4 +1,4 @@
-"""One HTML file from its parts: style and script inline, named by their hashes, nothing else let in.
+"""One HTML file from its parts: style and script inline, let in by their hashes; nothing else.
 
 The script is written as ES modules. A page that is opened from disk may not import modules, so
 they are joined into one script, each after those it imports.

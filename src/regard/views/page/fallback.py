@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from regard.views.cells import clip
+from regard.views.digits import fraction
+from regard.views.labels import key_labels, query_labels
 from regard.views.page.document import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from regard.mechanism.steps import Steps
     from regard.views.scene import Link, Source
 
 _MOST_LINKS: Final = 12
@@ -95,3 +98,21 @@ def hundredths(number: float | None) -> str:
         return "–"
     text = f"{abs(number):.2f}"
     return ("−" if number < 0 and float(text) else "") + text.removeprefix("0")
+
+
+def steps_fallback(title: str, subtitle: str, steps: Steps) -> str:
+    """HTML of the weights of the first head of `steps` as a table."""
+    first = steps.head(*(0 for _ in steps.scores.shape[:-2]))
+    rows, columns = query_labels(first)[:_MOST_LINKS], key_labels(first)[:_MOST_LINKS]
+    head = "".join(f"<th scope='col'><bdi>{escaped(name)}</bdi></th>" for name in columns)
+    body = "".join(
+        f"<tr><th scope='row'><bdi>{escaped(name)}</bdi></th>"
+        + "".join(f"<td>{fraction(weight)}</td>" for weight in first.weights[row, : len(columns)])
+        + "</tr>"
+        for row, name in enumerate(rows)
+    )
+    return (
+        f"<header><h1>{escaped(title)}</h1><p>{escaped(subtitle)}</p></header>\n"
+        f'<section data-view="still"><h2>Weights</h2><table><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table><p>Rows read, columns are read.</p></section>"
+    )

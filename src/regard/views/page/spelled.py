@@ -42,7 +42,8 @@ def layer_steps(
 def numbers(made: Sequence[Steps], groups: Sequence[Steps]) -> dict[str, Any]:
     """The arrays of 2-D steps, a head each; groups: steps that have each key head once."""
     first = made[0]
-    plain = first.softcap is None and first.bias is None
+    alike = all(np.array_equal(one.seen, first.seen) for one in made)
+    plain = first.softcap is None and first.bias is None and alike
 
     def stacked(name: str) -> Any:
         return block("steps", np.stack([getattr(one, name) for one in made]), "f8")
