@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from browser.chromium import find, start
 from browser.opening import Opener
+from browser.pages import PAGES, Shown
+from regard.record import Record
+from regard.views.page import page_of_record, page_of_steps
 
 _NONE = (
     "No Chromium or Chrome was found. Install one (Debian: apt-get install chromium; anywhere: "
@@ -36,3 +42,31 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     opener = Opener(browser)
     yield opener.open
     opener.close()
+
+
+@pytest.fixture(scope="package")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The page of one of `pages.PAGES`, written once."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    @cache
+    def write(name: str) -> Path:
+        made = PAGES[name]()
+        page = page_of_record(made) if isinstance(made, Record) else page_of_steps(made)
+        file = folder / f"{name}.html"
+        file.write_text(page, encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def show(open_page: Callable[..., Page], page_file: Callable[[str], Path]) -> Callable[..., Shown]:
+    """Open the page of one of `pages.PAGES` and wait until it is ready; `Opener.open`'s words."""
+
+    def opened(name: str, **settings: Any) -> Shown:
+        page = open_page(page_file(name), **settings)
+        page.wait_for_selector("html[data-ready='1']")
+        return Shown(page)
+
+    return opened

@@ -1,0 +1,57 @@
+"""Every page as a whole: it opens, asks for nothing, is readable by all and fits a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from browser.opening import axe
+from browser.pages import PAGES, SENTENCE, Shown
+
+DESKTOP = {"width": 1280, "height": 900}
+TELEPHONE = {"width": 360, "height": 740}
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "settings",
+    [DESKTOP | {"color_scheme": "light"}, TELEPHONE | {"color_scheme": "dark"}],
+    ids=["desktop, light", "telephone, dark"],
+)
+def test_readable_by_all(show: Callable[..., Shown], name: str, settings: dict) -> None:
+    shown = show(name, **settings)
+    assert not shown.scrolls_sideways()
+    assert axe(shown.page) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [DESKTOP | {"color_scheme": "dark"}, TELEPHONE | {"color_scheme": "light"}],
+    ids=["desktop, dark", "telephone, light"],
+)
+def test_readable_in_the_other_colours(show: Callable[..., Shown], settings: dict) -> None:
+    shown = show("sentence", **settings)
+    assert not shown.scrolls_sideways()
+    assert axe(shown.page) == []
+
+
+def test_title_and_heading(show: Callable[..., Shown]) -> None:
+    shown = show("sentence")
+    assert shown.page.title() == SENTENCE
+    assert shown.page.locator("h1").inner_text() == SENTENCE
+    assert "6 layers × 12 heads" in shown.page.locator("header").inner_text()
+
+
+def test_ready_is_told(show: Callable[..., Shown]) -> None:
+    page = show("sentence").page
+    assert page.evaluate("performance.getEntriesByName('regard-ready').length") == 1
+
+
+def test_nothing_global(show: Callable[..., Shown]) -> None:
+    """Several pages of one notebook must not meet: the script leaves no name behind."""
+    names = "() => Object.keys(window).filter(name => !/^\\d+$/.test(name))"
+    page = show("sentence").page
+    left = set(page.evaluate(names))
+    page.goto("about:blank")
+    assert left <= set(page.evaluate(names))
