@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.questions.apart import apart_mass
+from regard.questions.apart import apart_mass, is_mark
 from regard.questions.links import layers_reading, readers_of
 from regard.questions.routines import habit_row
 from regard.rows import iterate_word_rows
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from regard.habit import Habit
     from regard.record import Layer, Record
+    from regard.words import Word
 
 READINGS: Final = ("entropy", "special", "weight", "lift")
 _MOST_READERS: Final = 256
@@ -75,7 +76,7 @@ def head_readings(
     exact = True
     for index in asked:
         layer = record.layers[index]
-        readers = _spread(readers_of(record, index)) if word is None else [word]
+        readers = _readers(record, index, reading) if word is None else [word]
         if not readers:
             continue
         if reading == "entropy":
@@ -96,10 +97,21 @@ def head_readings(
     return HeadReadings(numbers, exact)
 
 
-def _spread(readers: list[int]) -> list[int]:
+def _readers(record: Record, index: int, reading: str) -> list[int]:
+    """The words that are averaged over in one layer, evenly spread where they are many."""
+    layer = record.layers[index]
+    readers = readers_of(record, index)
+    if reading == "entropy" and not readers and layer.readings.entropy is not None:
+        side = record.sides[layer.query_side]  # where no weights are known, entropies may be
+        read = side.word_of[layer.query_positions[layer.readings.queries]]
+        readers = [int(i) for i in np.unique(read) if not _rests(side.words[i])]
     if len(readers) <= _MOST_READERS:
         return readers
     return [readers[i] for i in np.linspace(0, len(readers) - 1, _MOST_READERS).astype(int)]
+
+
+def _rests(word: Word) -> bool:
+    return word.special or is_mark(word)
 
 
 def _entropy(record: Record, index: int, readers: list[int]) -> Float[np.ndarray, " heads"]:
@@ -107,6 +119,8 @@ def _entropy(record: Record, index: int, readers: list[int]) -> Float[np.ndarray
     layer = record.layers[index]
     side = record.sides[layer.query_side]
     rows = np.flatnonzero(np.isin(side.word_of[layer.query_positions], readers))
+    if layer.query is None and layer.readings.queries is not None:
+        rows = np.intersect1d(rows, layer.readings.queries)
     of_rows: Any = _entropy_read(layer, rows)
     if of_rows is None:
         of_rows = _entropy_computed(layer, rows)

@@ -17,7 +17,6 @@ from regard.views.figure.canvas import (
     ACCENT,
     BLUE,
     INK,
-    PALE,
     SMALL,
     Drawing,
     drawing,
@@ -161,7 +160,8 @@ def _bars(axes: Axes, every: Sequence[Part], name: str, spans: int, exact: bool)
     axes.axvline(0, color="#a0a0a0", linewidth=0.8)
     axes.set_xlim(least - 0.05 * (most - least), most + 0.55 * (most - least))
     axes.set_title(PANELS[name], fontsize=SMALL + 0.5, loc="left", color=INK)
-    axes.tick_params(length=0, labelsize=SMALL - 1, labelcolor=PALE)
+    axes.tick_params(length=0, labelsize=SMALL, labelcolor=INK)
+    axes.set_xticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
 
