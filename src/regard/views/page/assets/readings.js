@@ -1,0 +1,190 @@
+// @ts-check
+/** One number for every head: what colours the grid of heads. */
+
+import { Scale } from "./colours.js";
+import { shown } from "./state.js";
+import { quoted } from "./wording.js";
+
+/**
+ * @typedef {import("./book.js").Book} Book
+ * @typedef {import("./book.js").LevelView} LevelView
+ * @typedef {import("./types.js").State} State
+ * @typedef {{value: number, to: number | null, bound: boolean}} Reading `to`: the word it is about,
+ *   where each head has its own
+ * @typedef {{title: string, scale: Scale, of: (head: number) => Reading}} Readings
+ */
+
+/** The readings to choose from: `state.reading`, and what it is called. */
+export const READINGS = /** @type {const} */ ([
+  ["lift", "beyond habit"],
+  ["weight", "weight"],
+  ["entropy", "entropy"],
+  ["apart", "where heads rest"],
+]);
+
+const NO_READING = { value: NaN, to: null, bound: false };
+
+/** What the chosen reading says of each head. @returns {Readings} */
+export function readings(/** @type {Book} */ book, /** @type {State} */ state) {
+  const level = book.level(state.level);
+  const unit = shown(state)[0] ?? null;
+  if (state.reading === "entropy" || state.reading === "apart") {
+    return rowReading(book, level, state.reading, state.direction === "reads" ? unit : null);
+  }
+  return state.direction === "reads"
+    ? fromReader(level, state, unit)
+    : ontoKey(level, state, unit);
+}
+
+/** Where words at rest give their weight, in this kind of attention. */
+export function resting(/** @type {Book} */ book) {
+  return book.data.kind === "decoder" ? "the first token" : "special tokens";
+}
+
+/** Entropy, or the weight on special tokens: of one row, or the mean over all. */
+function rowReading(
+  /** @type {Book} */ book,
+  /** @type {LevelView} */ level,
+  /** @type {"entropy" | "apart"} */ name,
+  /** @type {number | null} */ reader,
+) {
+  const whose = reader === null ? "mean over all words" : quoted(level.readers.names[reader]);
+  const nats = name === "entropy";
+  const most = Math.max(Math.log(level.keys.names.length), 0.1);
+  return {
+    title: nats
+      ? `Entropy in nats, ${whose}: 0 is one word alone, ${most.toFixed(1)} all words alike`
+      : `Weight on ${resting(book)}, ${whose}`,
+    scale: new Scale(nats ? { top: most, nats } : {}),
+    of: (/** @type {number} */ head) => ({
+      ...NO_READING,
+      value: level.reading(name, head, reader),
+    }),
+  };
+}
+
+/** Weight, or weight beyond habit, from a word to the other one, or to its strongest partner. */
+function fromReader(
+  /** @type {LevelView} */ level,
+  /** @type {State} */ state,
+  /** @type {number | null} */ reader,
+) {
+  const lift = state.reading === "lift" && level.habits !== null;
+  const scale = new Scale({ signed: lift, log: state.log });
+  if (reader === null) {
+    return { title: "Choose a word: heads are then coloured by it", scale, of: () => NO_READING };
+  }
+  const { target } = state;
+  const to = target === null ? "the word it reads most, head by head" : quoted(level.keys.names[target]);
+  return {
+    title: `${linkTitle(state, lift)} from ${quoted(level.readers.names[reader])} to ${to}`,
+    scale,
+    of: (/** @type {number} */ head) =>
+      target === null
+        ? strongestReading(level, head, reader, lift, state.without)
+        : linkReading(level, head, reader, target, lift, state.without),
+  };
+}
+
+/** Weight that a word gets from the other one, or from all words on average. */
+function ontoKey(
+  /** @type {LevelView} */ level,
+  /** @type {State} */ state,
+  /** @type {number | null} */ key,
+) {
+  if (state.target !== null && key !== null) {
+    const swapped = { ...state, target: key };
+    return fromReader(level, swapped, state.target);
+  }
+  const scale = new Scale({ log: state.log });
+  const received = level.data.received;
+  if (key === null || !received) {
+    return { title: "Choose a word: heads are then coloured by it", scale, of: () => NO_READING };
+  }
+  const keys = level.keys.names.length;
+  return {
+    title: `Weight that ${quoted(level.keys.names[key])} gets, mean over the words that may read it`,
+    scale,
+    of: (/** @type {number} */ head) => ({ ...NO_READING, value: received.data[head * keys + key] }),
+  };
+}
+
+function linkTitle(/** @type {State} */ state, /** @type {boolean} */ lift) {
+  if (lift) return "Weight beyond habit";
+  const habit = state.reading === "lift" ? " (no habit is known here)" : "";
+  return `Weight${habit}${state.without ? ", renormalised," : ""}`;
+}
+
+/** One weight of a row, as it stands or beyond habit. @returns {Reading} */
+function linkReading(
+  /** @type {LevelView} */ level,
+  /** @type {number} */ head,
+  /** @type {number} */ reader,
+  /** @type {number} */ key,
+  /** @type {boolean} */ lift,
+  /** @type {boolean} */ without,
+) {
+  const weight = level.weight(head, reader, key);
+  const value = lift ? weight - level.habit(head, reader, key) : weight / leftWithout(level, head, reader, without);
+  return { value, to: null, bound: isLowerBound(level, head, reader) };
+}
+
+/** The largest of a row, over words. @returns {Reading} */
+function strongestReading(
+  /** @type {LevelView} */ level,
+  /** @type {number} */ head,
+  /** @type {number} */ reader,
+  /** @type {boolean} */ lift,
+  /** @type {boolean} */ without,
+) {
+  let most = -Infinity;
+  let to = null;
+  for (const [key, weight] of linksHeld(level, head, reader)) {
+    // nothing but rest is found there, and habit knows it well
+    if ((lift || without) && level.keys.apart.data[key]) continue;
+    const value = lift ? weight - level.habit(head, reader, key) : weight;
+    if (value > most) [most, to] = [value, key];
+  }
+  if (to === null) return NO_READING;
+  const value = lift ? most : most / leftWithout(level, head, reader, without);
+  return { value, to, bound: isLowerBound(level, head, reader) };
+}
+
+/** Keys and weights of a row that are in the file. @returns {Iterable<[number, number]>} */
+function* linksHeld(
+  /** @type {LevelView} */ level,
+  /** @type {number} */ head,
+  /** @type {number} */ reader,
+) {
+  const { full, links } = level.data;
+  const row = level.fullPlace(head, reader);
+  const keys = level.keys.names.length;
+  if (full && row >= 0) {
+    for (let key = 0; key < keys; key++) yield [key, full.weight.data[row + key]];
+    return;
+  }
+  const at = level.linkPlace(head, reader);
+  if (!links || at < 0) return;
+  for (let link = at; link < at + links.key.shape[2]; link++) {
+    if (links.key.data[link] >= keys) return;
+    yield [links.key.data[link], links.weight.data[link]];
+  }
+}
+
+/** What a row holds besides its special tokens, if those are left out. */
+function leftWithout(
+  /** @type {LevelView} */ level,
+  /** @type {number} */ head,
+  /** @type {number} */ reader,
+  /** @type {boolean} */ without,
+) {
+  return without ? level.sum(head, reader) - (level.apart(head, reader) ?? 0) : 1;
+}
+
+function isLowerBound(
+  /** @type {LevelView} */ level,
+  /** @type {number} */ head,
+  /** @type {number} */ reader,
+) {
+  return Boolean(level.data.links?.bound) && level.has(head, reader) === "largest";
+}
