@@ -1,7 +1,305 @@
 // @ts-check
+/** The four steps of the chosen row with its real numbers, one step at a time. */
+
+import { aloud } from "./aloud.js";
+import { Diagram, STEP_NAMES } from "./diagram.js";
+import { el, word } from "./dom.js";
+import { productPanel, projectionPanel } from "./products.js";
+import { scalePanel, softmaxPanel } from "./softmax.js";
+import { differs, shown } from "./state.js";
+import { StepRow } from "./steprow.js";
+import { largestSize } from "./vectors.js";
+import { sumPanel } from "./weightedsum.js";
 
 /** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./keytable.js").Choice} Choice */
+/** @typedef {import("./diagram.js").StepNumber} StepNumber */
 
-export function mountSteps(/** @type {HTMLElement} */ _root, /** @type {App} */ _app) {
-  return false;
+const PANELS = [projectionPanel, productPanel, scalePanel, softmaxPanel, sumPanel];
+/** Rows beyond which a list to choose from would be too long. */
+const CHOICES = 300;
+
+export function mountSteps(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
+  const held = app.page.books.some((book) => book.steps.length > 0);
+  if (!held && !app.page.plan.left.length) return false;
+  return new StepsSection(root, app).begin();
+}
+
+class StepsSection {
+  constructor(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
+    this.app = app;
+    /** @type {StepRow | null} */
+    this.row = null;
+    /** @type {number | null} the unit and piece whose row is shown */
+    this.unit = null;
+    this.piece = 0;
+    /** @type {Choice} */
+    this.choice = {
+      key: 0,
+      dim: 0,
+      allKeys: false,
+      allTerms: false,
+      set: (patch) => this.choose(patch),
+    };
+    this.heading = el("div", { class: "steps-heading" });
+    this.diagram = new Diagram((step) => app.store.set({ step }));
+    this.panels = PANELS.map((_, step) =>
+      el("div", {
+        role: "tabpanel",
+        id: `regard-step-${step}`,
+        "aria-labelledby": `regard-tab-${step}`,
+        "data-step": step,
+        tabindex: 0,
+      }),
+    );
+    this.said = el("p", { class: "aloud", "data-aloud": "" });
+    this.back = el("button", { type: "button", onclick: () => this.walk(-1) }, "Back");
+    this.next = el("button", { type: "button", onclick: () => this.walk(1) }, "Next");
+    this.walking = el("div", { class: "walk" }, this.back, this.next);
+    this.body = el(
+      "div",
+      { onkeydown: (event) => this.entered(/** @type {KeyboardEvent} */ (event)) },
+      this.diagram.root,
+      this.said,
+      this.walking,
+      this.panels,
+    );
+    root.append(this.heading, this.body);
+  }
+
+  begin() {
+    const { store } = this.app;
+    if (this.hasProjection() && store.get().step === 1) store.set({ step: 0 });
+    store.subscribe((state, before) => this.follow(state, before));
+    matchMedia("print").addEventListener("change", () => this.fill());
+    addEventListener("beforeprint", () => this.fill(true));
+    this.find(store.get());
+    return true;
+  }
+
+  hasProjection() {
+    return this.app.book().data.steps.some((steps) => steps.projection);
+  }
+
+  follow(/** @type {State} */ state, /** @type {State} */ before) {
+    if (differs(state, before, "book", "level", "locked", "pointed", "heads")) this.find(state);
+    else if (state.target !== before.target) this.aim(state);
+    if (state.step !== before.step) {
+      this.draw();
+      if (this.row) this.app.say(aloud(this.row, state.step));
+    }
+  }
+
+  /** Looks up the row that is chosen, pointed at, or was so last. */
+  find(/** @type {State} */ state) {
+    const book = this.app.book();
+    const [first] = shown(state);
+    const unit = first ?? this.unitLeft(state);
+    if (unit !== this.unit) this.piece = 0;
+    this.unit = unit;
+    const pieces = this.pieces(state);
+    const piece = pieces[Math.min(this.piece, pieces.length - 1)];
+    const view = book.stepsOf(state.heads[0], piece);
+    const row = view && new StepRow(book, state.heads[0], piece, view);
+    if (row && this.row && row.piece === this.row.piece && row.head === this.row.head) {
+      this.write(state);
+      return;
+    }
+    this.row = row;
+    if (row) this.startAt(row, state);
+    this.write(state);
+    this.draw();
+  }
+
+  /** The unit shown so far, while it is one of the same text; else the page's, or a first word. */
+  unitLeft(/** @type {State} */ state) {
+    const { start } = this.app.page;
+    const before = this.app.store.drawn;
+    if (this.unit !== null && before.book === state.book && before.level === state.level) {
+      return this.unit;
+    }
+    if (start.unit !== null && start.book === state.book && state.level === "words") {
+      return start.unit;
+    }
+    const { apart } = this.app.book().level(state.level).readers;
+    return Math.max(0, apart.data.findIndex((/** @type {number} */ one) => !one));
+  }
+
+  /** Which key and number are spelled out when a row comes. */
+  startAt(/** @type {StepRow} */ row, /** @type {State} */ state) {
+    const z = row.view.output;
+    const most = z ? largestSize(z) : 0;
+    this.choice.key = this.aimed(row, state) ?? row.byWeight[0] ?? 0;
+    this.choice.dim = z ? Math.max(0, z.findIndex((/** @type {number} */ n) => Math.abs(n) === most)) : 0;
+    this.choice.allTerms = false;
+    this.choice.allKeys = false;
+  }
+
+  /** The key that the rest of the page has as "the other word". */
+  aimed(/** @type {StepRow} */ row, /** @type {State} */ state) {
+    if (state.target === null) return null;
+    const book = this.app.book();
+    const pieces = state.level === "words" ? book.piecesOf("keys", state.target) : [state.target];
+    const place = row.units.indexOf(pieces[0]);
+    return place < 0 ? null : place;
+  }
+
+  aim(/** @type {State} */ state) {
+    const place = this.row && this.aimed(this.row, state);
+    if (place !== null) this.choose({ key: place });
+  }
+
+  pieces(/** @type {State} */ state) {
+    const unit = this.unit ?? 0;
+    return state.level === "words" ? this.app.book().piecesOf("readers", unit) : [unit];
+  }
+
+  choose(/** @type {Parameters<Choice["set"]>[0]} */ patch) {
+    const control = document.activeElement?.getAttribute("data-control");
+    Object.assign(this.choice, patch);
+    this.fill();
+    // the button that was pressed has been drawn anew
+    const again = control && this.body.querySelector(`[data-control="${control}"]`);
+    if (again instanceof HTMLElement) again.focus();
+  }
+
+  /** The heading: whose row, in which head. */
+  write(/** @type {State} */ state) {
+    const book = this.app.book();
+    const several = state.heads.length > 1;
+    const head = book.heads[state.heads[0]];
+    this.heading.replaceChildren(
+      el("p", {}, "Row of ", this.rowChooser(state), this.pieceChooser(state), ` in ${head.label}. `,
+        several && `${state.heads.length} heads are chosen: this is the first of them. `,
+        el("span", { class: "quiet" }, this.row ? `d_k = ${this.row.steps.dim}.` : "")),
+    );
+  }
+
+  rowChooser(/** @type {State} */ state) {
+    const { names } = this.app.book().level(state.level).readers;
+    const unit = this.unit ?? 0;
+    if (names.length > CHOICES) return el("b", {}, word(names[unit]));
+    return el(
+      "select",
+      {
+        name: "row",
+        "aria-label": "Whose row",
+        onchange: (event) => {
+          const { value } = /** @type {HTMLSelectElement} */ (event.target);
+          this.app.store.set({ locked: [Number(value)] });
+        },
+      },
+      names.map((name, at) => el("option", { value: at, selected: at === unit }, name)),
+    );
+  }
+
+  pieceChooser(/** @type {State} */ state) {
+    const pieces = this.pieces(state);
+    if (pieces.length < 2) return null;
+    const { names } = this.app.book().tokens().readers;
+    return el(
+      "label",
+      {},
+      `, which is ${pieces.length} pieces and has a row for each; piece `,
+      el(
+        "select",
+        {
+          name: "piece",
+          onchange: (event) => {
+            this.piece = Number(/** @type {HTMLSelectElement} */ (event.target).value);
+            this.find(this.app.store.get());
+          },
+        },
+        pieces.map((piece, at) =>
+          el("option", { value: at, selected: at === this.piece }, names[piece]),
+        ),
+      ),
+    );
+  }
+
+  /** The diagram, the sentence and the open panel; or why there are none. */
+  draw() {
+    const { step } = this.app.store.get();
+    this.body.hidden = !this.row;
+    if (!this.row) {
+      this.heading.append(this.missing());
+      return;
+    }
+    const shownStep = this.row.steps.projection || step ? step : 1;
+    this.diagram.show(this.row, shownStep);
+    this.panels.forEach((panel, at) => (panel.hidden = at !== shownStep));
+    this.said.textContent = aloud(this.row, shownStep);
+    this.back.disabled = shownStep === this.diagram.steps[0];
+    this.next.textContent = this.nextLabel(shownStep);
+    this.fill();
+  }
+
+  nextLabel(/** @type {number} */ step) {
+    if (step < 4) return `Next: ${step + 1} ${STEP_NAMES[step + 1]}`;
+    return "Next row";
+  }
+
+  /** Fills the open panel; all of them for paper. */
+  fill(all = matchMedia("print").matches) {
+    const { row, choice } = this;
+    if (!row) return;
+    PANELS.forEach((make, step) => {
+      const panel = this.panels[step];
+      if (panel.hidden && !all) panel.replaceChildren();
+      else fillPanel(panel, step, make(row, choice));
+    });
+  }
+
+  /** What to type for a row that the file does not hold, and the rows that it does. */
+  missing() {
+    const { left } = this.app.page.plan;
+    return el(
+      "div",
+      { "data-missing": "" },
+      el("p", {}, "The numbers of this row in this head are not in this file."),
+      left.length > 0 &&
+        el(
+          "ul",
+          {},
+          left.map(({ what, command }) => el("li", {}, `${what}: `, el("code", {}, command))),
+        ),
+    );
+  }
+
+  walk(/** @type {1 | -1} */ by) {
+    const { store } = this.app;
+    const at = this.diagram.steps.indexOf(store.get().step) + by;
+    const step = this.diagram.steps[at];
+    if (step !== undefined) store.set({ step });
+    else if (by > 0) this.nextRow();
+  }
+
+  nextRow() {
+    const { store } = this.app;
+    const state = store.get();
+    const count = this.app.book().level(state.level).readers.names.length;
+    const unit = ((this.unit ?? 0) + 1) % count;
+    store.set({ locked: [unit], step: this.diagram.steps[0] });
+  }
+
+  /** Enter on a box or in a panel goes on, as in the terminal. */
+  entered(/** @type {KeyboardEvent} */ event) {
+    const target = /** @type {Element} */ (event.target);
+    if (event.key !== "Enter" || !target.matches('[role="tab"], [role="tabpanel"]')) return;
+    event.preventDefault();
+    this.walk(1);
+  }
+}
+
+function fillPanel(
+  /** @type {HTMLElement} */ panel,
+  /** @type {number} */ step,
+  /** @type {(Node | null)[]} */ content,
+) {
+  const title = step === 0 ? "Where q, k and v come from" : `${step}  ${STEP_NAMES[step]}`;
+  panel.replaceChildren(
+    el("h3", { class: "paper-only" }, title),
+    ...content.filter((node) => node !== null),
+  );
 }

@@ -1,0 +1,312 @@
+// @ts-check
+/** Step 1: q·k, term by term. Step 0, where it is known: where q, k and v come from. */
+
+import { el, word } from "./dom.js";
+import { keyNumber, keyTable, numberColumn, rowNumber } from "./keytable.js";
+import { many, numeral, decimalsOf } from "./numbers.js";
+import { cellAt, largestSize, valueBar, vectorStrip } from "./vectors.js";
+
+/** @typedef {import("./steprow.js").StepRow} StepRow */
+/** @typedef {import("./keytable.js").Choice} Choice */
+/** @typedef {import("./types.js").Arr} Arr */
+/** @typedef {ReturnType<import("./book.js").StepsView["terms"]>[number]} Term */
+
+const FIRST_TERMS = 8;
+const SPELLED_COLUMNS = 12;
+const SPELLED_TERMS = 8;
+
+/** q·k for every key, and all products of the chosen one. */
+export function productPanel(/** @type {StepRow} */ row, /** @type {Choice} */ choice) {
+  const listed = row.listed(choice.allKeys);
+  const scores = listed.map((place) => row.number("score", place)).filter(Number.isFinite);
+  const [low, high] = [Math.min(0, ...scores), Math.max(0, ...scores)];
+  const given = row.view.query !== null && row.view.key(choice.key) !== null;
+  return [
+    el(
+      "p",
+      {},
+      given
+        ? `The query of the word is compared with the key of each word: ${many(row.steps.dim, "product")}, added up.`
+        : "The scores Q·Kᵀ, as given.",
+    ),
+    el(
+      "div",
+      { class: given ? "two" : null },
+      keyTable(
+        row,
+        choice,
+        [
+          {
+            title: "",
+            look: /** @type {const} */ ("bar-cell"),
+            cell: (place) => valueBar(row.number("score", place), low, high),
+          },
+          numberColumn(row, "score", "q·k"),
+        ],
+        { caption: `Scores of the query of ${row.reader}`, choose: given },
+      ),
+      given ? termsOf(row, choice) : notRedone(),
+    ),
+  ];
+}
+
+function notRedone() {
+  return el(
+    "p",
+    { class: "quiet" },
+    "Only the scores are known here, not Q and K, so step 1 cannot be redone term by term. Where " +
+      "every product is known: ",
+    el("code", {}, "regard steps --pencil"),
+    ", or any text that a model read with its queries, keys and values kept: ",
+    el("code", {}, 'regard show "…"'),
+    ".",
+  );
+}
+
+function termsOf(/** @type {StepRow} */ row, /** @type {Choice} */ choice) {
+  const place = choice.key;
+  const terms = row.view.terms(place);
+  const folds = terms.length > FIRST_TERMS + 1;
+  const shown = folds && !choice.allTerms ? terms.slice(0, FIRST_TERMS) : terms;
+  const key = word(row.names[place], 18);
+  return el(
+    "div",
+    {},
+    el("h3", {}, "q(", word(row.reader, 18), ") · k(", key, ") = ", row.text("score", place)),
+    row.hidden[place] === 1 &&
+      el("p", { class: "quiet" }, "This word may not be seen: step 2 leaves its score out."),
+    strips(row, place, terms),
+    el(
+      "div",
+      { class: "wide" },
+      el(
+        "table",
+        { class: "terms" },
+        el("caption", { class: "unseen-text" }, `Products of ${row.names[place]}, largest first`),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["dimension", "q", "× k", "= product", "so far"].map((title) =>
+              el("th", { scope: "col", class: "figure" }, title),
+            ),
+          ),
+        ),
+        el("tbody", {}, termLines(row, place, shown, terms.length)),
+      ),
+    ),
+    folds &&
+      el(
+        "button",
+        {
+          type: "button",
+          "data-control": "all-terms",
+          onclick: () => choice.set({ allTerms: !choice.allTerms }),
+        },
+        choice.allTerms ? "Only the largest" : `Show all ${terms.length} products`,
+      ),
+  );
+}
+
+/** The products with their running sum, the rest as one line, and the score that they add up to. */
+function termLines(
+  /** @type {StepRow} */ row,
+  /** @type {number} */ place,
+  /** @type {Term[]} */ shown,
+  /** @type {number} */ count,
+) {
+  let sum = 0;
+  const lines = shown.map((term) => {
+    sum += term.product;
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "figure" }, String(term.dim)),
+      el("td", { class: "figure" }, row.plain("query", term.query)),
+      el("td", { class: "figure" }, `× ${row.plain("key", term.key)}`),
+      el("td", { class: "figure" }, "= ", termNumber(row, "product", place, term)),
+      el("td", { class: "figure quiet" }, row.product(sum)),
+    );
+  });
+  const score = row.number("score", place);
+  const left = count - shown.length;
+  if (left) {
+    const rest = rowNumber("rest", score - sum, row.product(score - sum));
+    lines.push(
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row", colspan: 3 }, `and ${left} more that add up to`),
+        el("td", { class: "figure" }, rest),
+        el("td", { class: "figure quiet" }, row.product(score)),
+      ),
+    );
+  }
+  lines.push(
+    el(
+      "tr",
+      { class: "total" },
+      el("th", { scope: "row", colspan: 3 }, "together: the score q·k"),
+      el("td", { class: "figure" }, keyNumber(row, "score", place)),
+      el("td", {}),
+    ),
+  );
+  return lines;
+}
+
+function termNumber(
+  /** @type {StepRow} */ row,
+  /** @type {"product"} */ name,
+  /** @type {number} */ place,
+  /** @type {Term} */ term,
+) {
+  const marks = {
+    class: "number",
+    "data-number": name,
+    "data-key": row.units[place],
+    "data-dim": term.dim,
+    "data-value": term.product,
+  };
+  return el("span", marks, row.product(term.product));
+}
+
+/** q, k and, below them, what each pair of numbers adds to the score. */
+function strips(
+  /** @type {StepRow} */ row,
+  /** @type {number} */ place,
+  /** @type {Term[]} */ terms,
+) {
+  const [query, key] = [row.view.query, row.view.key(place)];
+  if (!query || !key) return null;
+  const products = new Float64Array(terms.length);
+  for (const term of terms) products[term.dim] = term.product;
+  const most = largestSize(query, key);
+  const of = (/** @type {string} */ what) => `${what}: ${many(terms.length, "number")} as colours`;
+  const readout = el("dd", { class: "quiet" }, "point at a cell for its numbers");
+  const tell = (/** @type {Event} */ event) => {
+    const dim = cellAt(/** @type {MouseEvent} */ (event));
+    const term = terms.find((each) => each.dim === dim);
+    if (!term) return;
+    const [one, other] = [row.plain("query", term.query), row.plain("key", term.key)];
+    readout.textContent = `dimension ${dim}: ${one} × ${other} = ${row.product(term.product)}`;
+  };
+  return el(
+    "dl",
+    { class: "strips", onpointermove: tell },
+    el("dt", {}, "q"),
+    el("dd", {}, vectorStrip(query, most, of(`query of ${row.reader}`))),
+    el("dt", {}, "k"),
+    el("dd", {}, vectorStrip(key, most, of(`key of ${row.names[place]}`))),
+    el("dt", {}, "q × k"),
+    el("dd", {}, vectorStrip(products, largestSize(products), of("their products"))),
+    el("dt", {}),
+    readout,
+  );
+}
+
+/** x·W for the row's own word: its query, key and value, number by number. */
+export function projectionPanel(/** @type {StepRow} */ row) {
+  const given = row.steps.projection;
+  if (!given) return [];
+  const x = rowOf(given.x, row.piece);
+  const made = /** @type {const} */ ([
+    ["q", "W_Q", given.w_query],
+    ["k", "W_K", given.w_key],
+    ["v", "W_V", given.w_value],
+  ]);
+  return [
+    el(
+      "p",
+      {},
+      "x(",
+      word(row.reader, 18),
+      `) = ${bracketed(x)}, ${many(x.length, "number")}. Each number of q, k and v is x times one ` +
+        "column of a weight matrix, added up.",
+    ),
+    el(
+      "div",
+      { class: "three" },
+      made.map(([letter, name, matrix]) => multiplied(row, x, letter, name, matrix)),
+    ),
+  ];
+}
+
+function multiplied(
+  /** @type {StepRow} */ row,
+  /** @type {number[]} */ x,
+  /** @type {string} */ letter,
+  /** @type {string} */ name,
+  /** @type {Arr} */ matrix,
+) {
+  const [rows, columns] = matrix.shape;
+  const few = Math.min(columns, SPELLED_COLUMNS);
+  const lines = [];
+  for (let column = 0; column < few; column++) {
+    const weights = x.map((_, at) => matrix.data[at * columns + column]);
+    const sum = weights.reduce((total, weight, at) => total + weight * x[at], 0);
+    lines.push(
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row", class: "figure" }, String(column)),
+        el("td", {}, `${sumOf(x, weights)} =`),
+        el("td", { class: "figure" }, rowNumber(`${letter}-${column}`, sum, short(sum))),
+      ),
+    );
+  }
+  return el(
+    "div",
+    { class: "wide" },
+    el("h3", {}, `${letter}(`, word(row.reader, 18), `) = x · ${name}`),
+    rows <= SPELLED_TERMS && columns <= SPELLED_TERMS && grid(name, matrix),
+    el("table", { class: "terms" }, el("tbody", {}, lines)),
+    few < columns && el("p", { class: "quiet" }, `and ${many(columns - few, "more number")}`),
+  );
+}
+
+/** "1·2 + 0·1", or its first terms where there are many. */
+function sumOf(/** @type {number[]} */ x, /** @type {number[]} */ weights) {
+  const terms = x.slice(0, SPELLED_TERMS).map((one, at) => `${factor(one)}·${factor(weights[at])}`);
+  const left = x.length - terms.length;
+  return terms.join(" + ") + (left ? ` + ${left} more` : "");
+}
+
+function grid(/** @type {string} */ name, /** @type {Arr} */ matrix) {
+  const [rows] = matrix.shape;
+  return el(
+    "table",
+    { class: "grid" },
+    el("caption", {}, name),
+    el(
+      "tbody",
+      {},
+      Array.from({ length: rows }, (_, at) =>
+        el(
+          "tr",
+          {},
+          rowOf(matrix, at).map((value) => el("td", { class: "figure" }, short(value))),
+        ),
+      ),
+    ),
+  );
+}
+
+function rowOf(/** @type {Arr} */ matrix, /** @type {number} */ at) {
+  const wide = matrix.shape[1];
+  return Array.from(matrix.data.subarray(at * wide, (at + 1) * wide));
+}
+
+function bracketed(/** @type {number[]} */ numbers) {
+  const first = numbers.slice(0, SPELLED_COLUMNS).map(short).join(" ");
+  return `[${first}${numbers.length > SPELLED_COLUMNS ? " …" : ""}]`;
+}
+
+function factor(/** @type {number} */ value) {
+  return value < 0 ? `(${short(value)})` : short(value);
+}
+
+function short(/** @type {number} */ value) {
+  return numeral(value, decimalsOf([value]));
+}

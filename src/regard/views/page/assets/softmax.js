@@ -1,0 +1,166 @@
+// @ts-check
+/** Step 2: what becomes of the scores before softmax. Step 3: softmax, as bars. */
+
+import { el, word } from "./dom.js";
+import { keyTable, numberColumn, rowNumber } from "./keytable.js";
+import { part } from "./steprow.js";
+import { valueBar } from "./vectors.js";
+
+/** @typedef {import("./steprow.js").StepRow} StepRow */
+/** @typedef {import("./keytable.js").Choice} Choice */
+
+/** Score, × scale, and softcap, bias and mask where the row has them. */
+export function scalePanel(/** @type {StepRow} */ row, /** @type {Choice} */ choice) {
+  const listed = row.listed(choice.allKeys);
+  const last = listed.map((place) => row.number("masked", place)).filter(Number.isFinite);
+  const [low, high] = [Math.min(0, ...last), Math.max(0, ...last)];
+  const columns = [
+    numberColumn(row, "score", "q·k"),
+    numberColumn(row, "scaled", row.scaling()),
+  ];
+  if (row.changed) columns.push(numberColumn(row, "masked", afterwards(row)));
+  return [
+    el("p", {}, why(row)),
+    softcapNote(row),
+    keyTable(
+      row,
+      choice,
+      [
+        ...columns,
+        {
+          title: "",
+          look: /** @type {const} */ ("bar-cell"),
+          cell: (place) => valueBar(row.number("masked", place), low, high),
+        },
+      ],
+      { caption: `Scores of ${row.reader}, scaled` },
+    ),
+  ];
+}
+
+/** Which of softcap, bias and mask made the last numbers. */
+function afterwards(/** @type {StepRow} */ row) {
+  const did = [
+    row.steps.softcap !== null && "softcap",
+    row.biased && "bias",
+    row.unseen.length > 0 && "mask",
+  ].filter(Boolean);
+  return `after ${did.join(", ")}`;
+}
+
+function softcapNote(/** @type {StepRow} */ row) {
+  const cap = row.steps.softcap;
+  if (cap === null) return null;
+  return el(
+    "p",
+    { class: "quiet" },
+    `Softcap: ${cap}·tanh(s ÷ ${cap}), which lets no score grow beyond ±${cap}.`,
+  );
+}
+
+function why(/** @type {StepRow} */ row) {
+  const { dim } = row.steps;
+  if (!row.usual) {
+    return (
+      `Every score is multiplied by this model's scale, ${row.scaling().slice(2)}, in place of the ` +
+      `usual 1/√d_k = 1/√${dim}: it sets how sharply softmax will choose.`
+    );
+  }
+  return (
+    `Why: where the numbers in q and k are independent, of mean 0 and spread 1, q·k has spread ` +
+    `√${dim} = ${row.root()}. Dividing makes it 1 again, whatever d_k is, so that softmax still ` +
+    "weighs several words."
+  );
+}
+
+/** Exponentials and weights, side by side as bars. */
+export function softmaxPanel(/** @type {StepRow} */ row, /** @type {Choice} */ choice) {
+  if (!row.seen.length && row.view.sink === null) {
+    return [
+      el(
+        "p",
+        {},
+        word(row.reader),
+        " may see nothing: there is no score to weigh. All its weights are 0.",
+      ),
+    ];
+  }
+  const { largest, sum, sink } = row.view;
+  return [
+    el(
+      "p",
+      {},
+      "e^(s − ",
+      rowNumber("largest", largest, row.plain("masked", largest)),
+      ") makes every number positive and the largest 1",
+      sink !== null && " (the sink's score is looked at as well)",
+      "; ÷ their sum ",
+      rowNumber("sum", sum, part(sum)),
+      sink !== null && ", the sink's included,",
+      " makes them weights.",
+    ),
+    keyTable(
+      row,
+      choice,
+      [
+        numberColumn(row, "masked", "s"),
+        exponentials(row),
+        numberColumn(row, "exponential", "e^(s − largest)"),
+        weights(row),
+        numberColumn(row, "weight", `÷ ${part(sum)} = weight`),
+      ],
+      {
+        caption: `Softmax of the row of ${row.reader}`,
+        last: sink === null ? [] : [sinkLine(sink, sum)],
+      },
+    ),
+    totalNote(row),
+  ];
+}
+
+function exponentials(/** @type {StepRow} */ row) {
+  const most = Math.max(1, row.view.sink ?? 0);
+  return {
+    title: "",
+    look: /** @type {const} */ ("bar-cell"),
+    cell: (/** @type {number} */ place) => valueBar(row.number("exponential", place), 0, most),
+  };
+}
+
+function weights(/** @type {StepRow} */ row) {
+  return {
+    title: "",
+    look: /** @type {const} */ ("bar-cell"),
+    cell: (/** @type {number} */ place) => valueBar(row.number("weight", place), 0, 1),
+  };
+}
+
+function sinkLine(/** @type {number} */ sink, /** @type {number} */ sum) {
+  return el(
+    "tr",
+    { class: "sink" },
+    el("th", { scope: "row" }, "sink"),
+    el("td", {}),
+    el("td", { class: "bar-cell" }, valueBar(sink, 0, Math.max(1, sink))),
+    el("td", { class: "figure" }, rowNumber("sink", sink, part(sink))),
+    el("td", { class: "bar-cell" }, valueBar(sink / sum, 0, 1)),
+    el("td", { class: "figure" }, rowNumber("sink-weight", sink / sum, part(sink / sum))),
+  );
+}
+
+function totalNote(/** @type {StepRow} */ row) {
+  const total = row.seen.reduce((sum, place) => sum + row.number("weight", place), 0);
+  if (Number.isNaN(total)) {
+    return el(
+      "p",
+      {},
+      "A score here is not a number (NaN) or infinite, so the weights cannot be worked out.",
+    );
+  }
+  if (row.view.sink === null) return null;
+  return el(
+    "p",
+    { class: "quiet" },
+    `The weights of the words sum to ${part(total)}, not 1: the sink takes weight and gives nothing.`,
+  );
+}
