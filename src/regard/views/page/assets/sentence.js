@@ -1,7 +1,85 @@
 // @ts-check
+/** Who reads whom: the words in two columns with lines between them, and as running text. */
+
+import { Columns } from "./columns.js";
+import { el } from "./dom.js";
+import { mountSearch } from "./search.js";
+import { nextPartner } from "./pointing.js";
+import { RUNNING_MOST, RunningText } from "./running.js";
+import { differs, shown } from "./state.js";
+import { headsNamed, measureNamed } from "./wording.js";
 
 /** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").State} State */
 
-export function mountSentence(/** @type {HTMLElement} */ _root, /** @type {App} */ _app) {
-  return false;
+export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
+  const columns = new Columns(app);
+  const tools = el("div", { class: "tools" });
+  mountSearch(tools, app);
+  const onward = el("button", { type: "button", onclick: () => nextPartner(app) }, "Strongest ›");
+  onward.title = "To the next strongest partner (p)";
+  tools.append(onward);
+  const caption = el("p", { class: "quiet", "data-caption": "" });
+  const texts = el("div", { class: "texts" });
+  /** @type {RunningText[]} */
+  let running = [];
+  root.append(tools, caption, el("div", { class: "two-ways" }, columns.root, texts));
+
+  const rebuild = () => {
+    running = runningTexts(app);
+    texts.replaceChildren(...running.map((one) => one.root));
+    for (const one of running) one.rebuild();
+    columns.rebuild();
+  };
+  const paint = (/** @type {State} */ state) => {
+    caption.textContent = captionOf(app, state);
+    onward.disabled = shown(state).length === 0;
+  };
+  app.scroll.unit = (side, unit) => columns.show(side, unit);
+  app.store.subscribe((state, before) => {
+    if (differs(state, before, "book", "level")) {
+      rebuild();
+    } else if (differs(state, before, ...DRAWN)) {
+      columns.paint();
+      for (const one of running) one.paint();
+    }
+    paint(state);
+  });
+  rebuild();
+  paint(app.store.get());
+  const [first] = shown(app.store.get());
+  if (first !== undefined) requestAnimationFrame(() => columns.show("readers", first));
+}
+
+/** The parts of the state that change what is drawn. */
+const DRAWN = /** @type {(keyof State)[]} */ ([
+  "heads",
+  "direction",
+  "pointed",
+  "locked",
+  "target",
+  "measure",
+  "without",
+  "search",
+]);
+
+/** The running texts of this book: none of a long one, nor where the generation shows it. */
+function runningTexts(/** @type {App} */ app) {
+  const book = app.book();
+  const level = book.level(app.store.get().level);
+  const length = Math.max(level.readers.names.length, level.keys.names.length);
+  if (length > RUNNING_MOST || book.data.written) return [];
+  if (level.same) return [new RunningText(app, "both")];
+  return [new RunningText(app, "readers"), new RunningText(app, "keys")];
+}
+
+/** What the lines are, in one sentence, and what to do. */
+function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
+  const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}`;
+  const held = state.locked.length > 0;
+  const lines = state.direction === "reads" ? "Lines lead to what a word reads" : "Lines come from who reads a word";
+  const hint = held
+    ? "Click again or press Escape to let go; shift-click adds a word."
+    : "Point at a word on the left to see what it reads, on the right to see who reads it; a click holds it.";
+  return `${lines}: ${what}. ${hint}`;
 }

@@ -1,7 +1,199 @@
 // @ts-check
+/** How it is shown: direction, units, measure, special tokens left out, colours. */
 
-/** @typedef {import("./types.js").App} App */
+import { el } from "./dom.js";
+import { fraction } from "./numbers.js";
+import { partnersOf } from "./partners.js";
+import { differs, shown } from "./state.js";
+import { apartNames, listed } from "./wording.js";
 
-export function mountSwitches(/** @type {HTMLElement} */ _root, /** @type {App} */ _app) {
-  return false;
+/**
+ * @typedef {import("./types.js").App} App
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./types.js").Measure} Measure
+ * @typedef {import("./types.js").LevelName} LevelName
+ * @typedef {import("./book.js").Book} Book
+ */
+
+/** @typedef {[value: string, label: string]} Choice */
+
+const DIRECTIONS = /** @type {Choice[]} */ ([
+  ["reads", "whom it reads"],
+  ["readBy", "who reads it"],
+]);
+const LEVELS = /** @type {Choice[]} */ ([
+  ["words", "words"],
+  ["pieces", "pieces"],
+]);
+const MEASURES = /** @type {Choice[]} */ ([
+  ["weight", "weight"],
+  ["share", "part of result"],
+  ["lift", "beyond habit"],
+]);
+
+export function mountSwitches(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
+  const { store } = app;
+  const set = (/** @type {Partial<State>} */ patch) => store.set(patch);
+  const direction = radios("direction", "A word:", DIRECTIONS, (value) =>
+    set({ direction: /** @type {State["direction"]} */ (value), target: null }),
+  );
+  const level = radios("level", "Units:", LEVELS, (value) =>
+    changeLevel(app, /** @type {LevelName} */ (value)),
+  );
+  const measure = radios("measure", "Thickness:", MEASURES, (value) =>
+    set({ measure: /** @type {Measure} */ (value) }),
+  );
+  const without = checkbox("without", (on) => set({ without: on }));
+  const log = checkbox("log", (on) => set({ log: on }));
+  const note = el("p", { class: "quiet", role: "status", "data-note": "" });
+  root.append(
+    el("div", { class: "switches" }, direction, level, measure, without.root, log.root),
+    note,
+  );
+
+  const follow = () => {
+    const state = store.get();
+    const book = app.book();
+    const reasons = unavailable(book, state);
+    if (reasons.get(state.measure)) set({ measure: "weight" });
+    level.hidden = book.pieces === null;
+    check(direction, state.direction);
+    check(level, state.level);
+    check(measure, state.measure, reasons);
+    without.box.checked = state.without;
+    without.text.textContent = withoutLabel(book, state);
+    without.root.hidden = apartNames(book.level(state.level).keys).length === 0;
+    log.box.checked = state.log;
+    log.text.textContent = "logarithmic colours in the matrix";
+    note.textContent = notes(app, state, reasons).join(" ");
+  };
+  store.subscribe((state, before) => {
+    if (differs(state, before, ...FOLLOWED)) follow();
+  });
+  follow();
+}
+
+const FOLLOWED = /** @type {(keyof State)[]} */ ([
+  "book",
+  "level",
+  "heads",
+  "direction",
+  "pointed",
+  "locked",
+  "measure",
+  "without",
+  "log",
+]);
+
+/** Why a measure cannot be shown now, by its name. */
+function unavailable(/** @type {Book} */ book, /** @type {State} */ state) {
+  const { full, links } = book.level(state.level).data;
+  /** @type {Map<string, string>} */
+  const reasons = new Map();
+  if (state.heads.length > 1) {
+    reasons.set("share", "Part of the result: of one head only, since a mean of heads has no result of its own.");
+  } else if (!full?.share && !links?.share) {
+    reasons.set("share", "Part of the result: not in this file; it takes kept values.");
+  }
+  if (!book.data.habit) {
+    reasons.set("lift", "Beyond habit: this model's habits are not known.");
+  } else if (state.level === "pieces" && book.pieces) {
+    reasons.set("lift", "Beyond habit: habits are of words, not of pieces.");
+  }
+  return reasons;
+}
+
+/** Words become their first pieces, pieces their words. */
+function changeLevel(/** @type {App} */ app, /** @type {LevelName} */ level) {
+  const state = app.store.get();
+  const book = app.book();
+  const pieces = book.pieces;
+  if (!pieces || level === state.level) return;
+  const turned = (/** @type {number} */ unit, /** @type {"readers" | "keys"} */ side) =>
+    level === "pieces" ? (book.piecesOf(side, unit)[0] ?? null) : (pieces[side].word?.data[unit] ?? null);
+  const [own, other] = state.direction === "reads" ? DIRECT : TURNED;
+  const locked = state.locked.map((unit) => turned(unit, own)).filter((unit) => unit !== null);
+  app.store.set({
+    level,
+    locked: [...new Set(locked)],
+    pointed: state.pointed === null ? null : turned(state.pointed, own),
+    target: state.target === null ? null : turned(state.target, other),
+  });
+}
+
+const DIRECT = /** @type {const} */ (["readers", "keys"]);
+const TURNED = /** @type {const} */ (["keys", "readers"]);
+
+/** What has to be said of what is shown now. */
+function notes(
+  /** @type {App} */ app,
+  /** @type {State} */ state,
+  /** @type {Map<string, string>} */ reasons,
+) {
+  const book = app.book();
+  const said = [];
+  if (state.heads.length > 1) said.push("Several heads are chosen: what is shown is their mean.");
+  if (state.without) said.push(withoutSaid(app, state));
+  said.push(...reasons.values());
+  if (book.data.kind === "decoder") said.push("A decoder: each word sees itself and what stands before it, nothing after.");
+  return said;
+}
+
+/** What leaving out special tokens does to the numbers. */
+function withoutSaid(/** @type {App} */ app, /** @type {State} */ state) {
+  const names = listed(apartNames(app.book().level(state.level).keys));
+  if (state.measure === "share") return `Left out: ${names}. Parts are still of the whole result.`;
+  if (state.measure === "lift") return `Left out: ${names}. Weights beyond habit are not divided by what is left.`;
+  const [unit] = shown(state);
+  const row = unit === undefined || state.direction === "readBy" ? null : partnersOf(app, unit)?.row;
+  const left = row && row.apart !== null ? ` (${fraction(row.sum - row.apart)})` : "";
+  return `Left out: ${names}. The other weights are divided by what is left of their row${left}, so that they sum to 1.`;
+}
+
+function withoutLabel(/** @type {Book} */ book, /** @type {State} */ state) {
+  const { keys } = book.level(state.level);
+  const names = listed(apartNames(keys), 2);
+  if (book.data.kind === "decoder") return `without the first token (${names})`;
+  return `without special tokens (${names})`;
+}
+
+/** A group of radio buttons. */
+function radios(
+  /** @type {string} */ name,
+  /** @type {string} */ title,
+  /** @type {Choice[]} */ choices,
+  /** @type {(value: string) => void} */ chosen,
+) {
+  const made = el(
+    "fieldset",
+    {},
+    el("legend", {}, title),
+    ...choices.map(([value, label]) =>
+      el("label", {}, el("input", { type: "radio", name, value }), el("span", {}, label)),
+    ),
+  );
+  made.addEventListener("change", (event) => {
+    if (event.target instanceof HTMLInputElement) chosen(event.target.value);
+  });
+  return made;
+}
+
+/** Checks the button with that value, and disables those for which there is a reason. */
+function check(
+  /** @type {HTMLFieldSetElement} */ group,
+  /** @type {string} */ value,
+  /** @type {Map<string, string>} */ reasons = new Map(),
+) {
+  for (const input of group.querySelectorAll("input")) {
+    input.checked = input.value === value;
+    input.disabled = reasons.has(input.value);
+    input.title = reasons.get(input.value) ?? "";
+  }
+}
+
+function checkbox(/** @type {string} */ name, /** @type {(on: boolean) => void} */ changed) {
+  const box = el("input", { type: "checkbox", name });
+  const text = el("span", {});
+  box.addEventListener("change", () => changed(box.checked));
+  return { box, text, root: el("label", { class: "check" }, box, text) };
 }

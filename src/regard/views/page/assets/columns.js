@@ -1,0 +1,337 @@
+// @ts-check
+/**
+ * Two columns of words, who reads and who is read, with lines between them. Only the words in view
+ * are in the document; both columns scroll as one.
+ */
+
+import { el, svg, word } from "./dom.js";
+import { edgesOf, stripOf } from "./edges.js";
+import { drawLines } from "./lines.js";
+import { fraction } from "./numbers.js";
+import { LEAST_VALUE, isHeld, maySee, otherSide, ownSide, partnersOf } from "./partners.js";
+import { hold, pointAt } from "./pointing.js";
+import { matchesOf } from "./search.js";
+import { shown } from "./state.js";
+
+/**
+ * @typedef {import("./types.js").App} App
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./partners.js").Partners} Partners
+ * @typedef {import("./partners.js").SideName} SideName
+ */
+
+/** @typedef {{first: number, last: number}} Span rows in the document */
+
+const SIDES = /** @type {const} */ (["readers", "keys"]);
+/** Rows that are kept above and below what is seen. */
+const SPARE = 6;
+
+export class Columns {
+  constructor(/** @type {App} */ app) {
+    this.app = app;
+    this.rowHeight = 26;
+    this.span = { first: 0, last: -1 };
+    /** The word of each column that Tab goes to. */
+    this.stops = { readers: 0, keys: 0 };
+    /** @type {Record<SideName, Map<number, HTMLElement>>} */
+    this.options = { readers: new Map(), keys: new Map() };
+    this.lists = { readers: this.list("readers"), keys: this.list("keys") };
+    this.lines = svg("svg", { class: "lines", "aria-hidden": "true" });
+    this.sizer = el("div", { class: "sizer" }, this.lists.readers, this.lines, this.lists.keys);
+    this.scroller = el("div", { class: "scroller", onscroll: () => this.scrolled() }, this.sizer);
+    this.above = el("div", { class: "edge" });
+    this.below = el("div", { class: "edge" });
+    this.strip = el("div", { class: "strip", "aria-hidden": "true" });
+    this.strip.addEventListener("click", (event) => this.jump(event));
+    this.root = el(
+      "div",
+      { class: "columns" },
+      el(
+        "div",
+        { class: "column-names quiet", "aria-hidden": "true" },
+        el("span", {}, "who reads"),
+        el("span", {}, "who is read"),
+      ),
+      this.above,
+      el("div", { class: "frame" }, this.scroller, this.strip),
+      this.below,
+    );
+    this.waiting = false;
+    new ResizeObserver(() => this.measure()).observe(this.scroller);
+  }
+
+  level() {
+    const state = this.app.store.get();
+    return this.app.book().level(state.level);
+  }
+
+  /** Another text, or other units: everything anew. */
+  rebuild() {
+    for (const side of SIDES) {
+      this.options[side].clear();
+      this.lists[side].replaceChildren();
+      const [unit] = shown(this.app.store.get());
+      this.stops[side] = Math.min(unit ?? 0, this.count(side) - 1);
+    }
+    this.measure();
+  }
+
+  /** Everything that depends on what is chosen. */
+  paint() {
+    const state = this.app.store.get();
+    const all = shown(state).map((unit) => partnersOf(this.app, unit, state));
+    for (const unit of shown(state).slice(0, 1)) this.setStop(ownSide(state), unit);
+    const matches = matchesOf(this.app);
+    for (const side of SIDES) {
+      for (const [unit, option] of this.options[side]) {
+        this.dress(side, unit, option, state, all, matches[side].has(unit));
+      }
+    }
+    drawLines(this.lines, this.app, all, this.span, this.rowHeight);
+    const jump = (/** @type {SideName} */ side, /** @type {number} */ unit) =>
+      this.focus(side, unit);
+    edgesOf(this.app, all, this.seen(), this.above, this.below, jump);
+    stripOf(this.strip, this.app, all, this.seen(), this.length());
+  }
+
+  /** Scrolls so that a unit is in the middle, unless it is in sight. */
+  show(/** @type {SideName} */ side, /** @type {number} */ unit) {
+    const { first, last } = this.seen();
+    this.setStop(side, unit);
+    if (unit > first && unit < last) return;
+    const middle = (unit + 0.5) * this.rowHeight - this.scroller.clientHeight / 2;
+    this.scroller.scrollTop = middle;
+    this.refresh();
+  }
+
+  /** The rows that are seen whole. */
+  seen() {
+    const top = this.scroller.scrollTop / this.rowHeight;
+    const rows = this.scroller.clientHeight / this.rowHeight;
+    return { first: Math.ceil(top - 0.1), last: Math.floor(top + rows - 0.9) };
+  }
+
+  length() {
+    return Math.max(this.count("readers"), this.count("keys"));
+  }
+
+  count(/** @type {SideName} */ side) {
+    return this.level()[side].names.length;
+  }
+
+  measure() {
+    const root = getComputedStyle(document.documentElement);
+    this.rowHeight = Math.round(1.625 * parseFloat(root.fontSize)) || 26;
+    this.root.style.setProperty("--row", `${this.rowHeight}px`);
+    this.sizer.style.setProperty("height", `${this.length() * this.rowHeight}px`);
+    const long = this.scroller.scrollHeight > this.scroller.clientHeight + 1;
+    this.root.classList.toggle("long", long);
+    this.refresh();
+  }
+
+  scrolled() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.refresh();
+    });
+  }
+
+  /** The words that are in view now, as they are now. */
+  refresh() {
+    const { first, last } = this.seen();
+    this.span = {
+      first: Math.max(first - SPARE, 0),
+      last: Math.min(last + SPARE, this.length() - 1),
+    };
+    for (const side of SIDES) this.fill(side);
+    this.paint();
+  }
+
+  /** Puts the words in view into a column, and takes the others out. */
+  fill(/** @type {SideName} */ side) {
+    const options = this.options[side];
+    const wanted = new Set([this.stops[side]]);
+    const last = Math.min(this.span.last, this.count(side) - 1);
+    for (let unit = this.span.first; unit <= last; unit++) wanted.add(unit);
+    for (const [unit, option] of options) {
+      if (wanted.has(unit) || option === document.activeElement) continue;
+      option.remove();
+      options.delete(unit);
+    }
+    for (const unit of wanted) {
+      if (options.has(unit)) continue;
+      const option = this.option(side, unit);
+      options.set(unit, option);
+      // in the order of the text, for those who have it read to them
+      const after = options.get(unit - 1);
+      if (after) after.after(option);
+      else this.lists[side].insertBefore(option, options.get(unit + 1) ?? null);
+    }
+  }
+
+  option(/** @type {SideName} */ side, /** @type {number} */ unit) {
+    const of = this.level()[side];
+    const option = el(
+      "button",
+      {
+        type: "button",
+        role: "option",
+        "data-side": side,
+        "data-unit": unit,
+        "aria-setsize": of.names.length,
+        "aria-posinset": unit + 1,
+        tabindex: this.stops[side] === unit ? 0 : -1,
+      },
+      word(of.texts[unit], 40),
+      el("span", { class: "numbers number" }),
+    );
+    option.style.setProperty("top", `${unit * this.rowHeight}px`);
+    return option;
+  }
+
+  /** What a word looks like: shown, held, partner, unseen, not in the file, found. */
+  dress(
+    /** @type {SideName} */ side,
+    /** @type {number} */ unit,
+    /** @type {HTMLElement} */ option,
+    /** @type {State} */ state,
+    /** @type {(Partners | null)[]} */ all,
+    /** @type {boolean} */ found,
+  ) {
+    const level = this.level();
+    const own = side === ownSide(state);
+    const held = own && state.locked.includes(unit);
+    const place = own ? shown(state).indexOf(unit) : -1;
+    const partner = !own && all.some((of) => Math.abs(of?.value[unit] ?? 0) >= LEAST_VALUE);
+    const classes = {
+      special: level[side].special.data[unit] !== 0,
+      shown: place >= 0,
+      held,
+      partner,
+      found,
+      target: !own && state.target === unit,
+      unseen: !own && all.length > 0 && !isSeen(level, state, all, unit),
+      absent: side === "readers" && !isHeld(level, state, unit),
+    };
+    for (const [name, on] of Object.entries(classes)) option.classList.toggle(name, on);
+    option.setAttribute("aria-selected", String(held));
+    option.classList.toggle("many", shown(state).length > 1);
+    option.style.setProperty("--line", place >= 0 ? `var(--line-${place + 1})` : "transparent");
+    numbersInto(/** @type {HTMLElement} */ (option.lastChild), own ? [] : all, unit);
+  }
+
+  setStop(/** @type {SideName} */ side, /** @type {number} */ unit) {
+    const before = this.stops[side];
+    if (before === unit) return;
+    this.stops[side] = unit;
+    this.fill(side);
+    this.options[side].get(before)?.setAttribute("tabindex", "-1");
+    this.options[side].get(unit)?.setAttribute("tabindex", "0");
+  }
+
+  list(/** @type {SideName} */ side) {
+    const list = el("div", {
+      role: "listbox",
+      class: `column ${side}`,
+      "aria-multiselectable": "true",
+      "aria-label": side === "readers" ? "Who reads" : "Who is read",
+    });
+    let pointer = "";
+    list.addEventListener("pointerover", (event) => {
+      // words that scroll past a pointer at rest are not pointed at
+      const now = `${event.clientX},${event.clientY}`;
+      const unit = unitOf(event.target);
+      if (now === pointer || unit === null) return;
+      pointer = now;
+      pointAt(this.app, side, unit);
+    });
+    list.addEventListener("focusin", (event) => {
+      const unit = unitOf(event.target);
+      if (unit === null) return;
+      this.setStop(side, unit);
+      pointAt(this.app, side, unit);
+    });
+    list.addEventListener("click", (event) => {
+      const unit = unitOf(event.target);
+      if (unit !== null) hold(this.app, side, unit, event.shiftKey);
+    });
+    list.addEventListener("keydown", (event) => this.key(event, side));
+    return list;
+  }
+
+  /** Arrow keys move between words and columns. */
+  key(/** @type {KeyboardEvent} */ event, /** @type {SideName} */ side) {
+    const unit = unitOf(event.target);
+    if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(this.seen().last - this.seen().first, 1);
+    /** @type {Record<string, number>} */
+    const moves = {
+      ArrowDown: unit + 1,
+      ArrowUp: unit - 1,
+      PageDown: unit + page,
+      PageUp: unit - page,
+      Home: 0,
+      End: Infinity,
+    };
+    if (event.key in moves) this.focus(side, moves[event.key]);
+    else if (event.key === "ArrowLeft") this.focus("readers", unit);
+    else if (event.key === "ArrowRight") this.focus("keys", unit);
+    else if (event.key === "Enter" && event.shiftKey) hold(this.app, side, unit, true);
+    else return;
+    event.preventDefault();
+  }
+
+  focus(/** @type {SideName} */ side, /** @type {number} */ wanted) {
+    const unit = Math.min(Math.max(wanted, 0), this.count(side) - 1);
+    this.show(side, unit);
+    this.options[side].get(unit)?.focus({ preventScroll: true });
+  }
+
+  /** A click on the strip goes to that place of the text. */
+  jump(/** @type {MouseEvent} */ event) {
+    const box = this.strip.getBoundingClientRect();
+    const part = (event.clientY - box.top) / box.height;
+    this.scroller.scrollTop = part * this.scroller.scrollHeight - this.scroller.clientHeight / 2;
+  }
+}
+
+/** Whether a unit of the other side is seen by, or sees, one of those shown. */
+function isSeen(
+  /** @type {import("./book.js").LevelView} */ level,
+  /** @type {State} */ state,
+  /** @type {(Partners | null)[]} */ all,
+  /** @type {number} */ unit,
+) {
+  return all.some((of) => {
+    if (!of) return true;
+    return otherSide(state) === "keys"
+      ? maySee(level, state, of.unit, unit)
+      : maySee(level, state, unit, of.unit);
+  });
+}
+
+/** The number of a word for each of those shown, in the colour of its lines. */
+function numbersInto(
+  /** @type {HTMLElement} */ at,
+  /** @type {(Partners | null)[]} */ all,
+  /** @type {number} */ unit,
+) {
+  const numbers = all.map((of) => {
+    const value = of?.value[unit] ?? NaN;
+    return Math.abs(value) >= LEAST_VALUE ? fraction(value, of?.bound) : "";
+  });
+  const text = numbers.join("|");
+  if (at.dataset.text === text) return;
+  at.dataset.text = text;
+  at.replaceChildren(
+    ...numbers.map((number, place) => el("span", { class: `ink-${place + 1}` }, number)),
+  );
+}
+
+/** The unit of the word that an event is about. */
+function unitOf(/** @type {EventTarget | null} */ target) {
+  const option = target instanceof Element ? target.closest("[data-unit]") : null;
+  return option ? Number(option.getAttribute("data-unit")) : null;
+}

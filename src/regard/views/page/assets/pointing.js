@@ -1,0 +1,85 @@
+// @ts-check
+/** Pointing at a word, holding it, letting it go: the same in every view. */
+
+import { clipped } from "./dom.js";
+import { fraction } from "./numbers.js";
+import { ownSide, partnersOf } from "./partners.js";
+import { shown } from "./state.js";
+
+/**
+ * @typedef {import("./types.js").App} App
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./partners.js").SideName} SideName
+ */
+
+/** Words that can be held at once, each with lines of its own colour. */
+export const MOST_HELD = 4;
+
+/** Shows a word's row, unless others are held. */
+export function pointAt(
+  /** @type {App} */ app,
+  /** @type {SideName} */ side,
+  /** @type {number} */ unit,
+) {
+  const state = app.store.get();
+  if (state.locked.length || (state.pointed === unit && ownSide(state) === side)) return;
+  app.store.set({ direction: directionOf(side), pointed: unit, target: null });
+}
+
+/** Holds a word: alone, or with the others. One that is held is let go. */
+export function hold(
+  /** @type {App} */ app,
+  /** @type {SideName} */ side,
+  /** @type {number} */ unit,
+  /** @type {boolean} */ more,
+) {
+  const state = app.store.get();
+  const held = ownSide(state) === side ? state.locked : [];
+  let locked = [unit];
+  if (held.includes(unit) && (more || held.length === 1)) {
+    locked = held.filter((one) => one !== unit);
+  } else if (more) {
+    locked = [...held, unit].slice(-MOST_HELD);
+  }
+  app.store.set({ direction: directionOf(side), locked, pointed: unit, target: null });
+}
+
+/** Lets every word go. */
+export function letGo(/** @type {App} */ app) {
+  app.store.set({ locked: [], pointed: null, target: null });
+}
+
+/** Holds what is shown, so that scrolling or searching does not lose it. */
+export function holdShown(/** @type {App} */ app) {
+  const state = app.store.get();
+  if (!state.locked.length) app.store.set({ locked: shown(state) });
+}
+
+/** Goes on to the next strongest partner of what is shown, and from the last to the first. */
+export function nextPartner(/** @type {App} */ app) {
+  const state = app.store.get();
+  const [unit] = shown(state);
+  const strongest = unit === undefined ? null : partnersOf(app, unit)?.strongest;
+  if (!strongest?.length) return;
+  const at = strongest.findIndex((partner) => partner.unit === state.target);
+  const next = strongest[(at + 1) % strongest.length];
+  holdShown(app);
+  app.store.set({ target: next.unit });
+  app.scroll.unit?.(ownSide(state) === "readers" ? "keys" : "readers", next.unit);
+  const level = app.book().level(state.level);
+  const names = (state.direction === "reads" ? level.keys : level.readers).names;
+  app.say(`${clipped(names[next.unit], 40)}, ${fraction(next.value)}`);
+}
+
+/** Goes to the head before or after the (first) chosen one. */
+export function stepHead(/** @type {App} */ app, /** @type {number} */ by) {
+  const state = app.store.get();
+  const { heads } = app.book();
+  const next = (state.heads[0] + by + heads.length) % heads.length;
+  app.store.set({ heads: [next] });
+  app.say(heads[next].label);
+}
+
+function directionOf(/** @type {SideName} */ side) {
+  return /** @type {State["direction"]} */ (side === "readers" ? "reads" : "readBy");
+}

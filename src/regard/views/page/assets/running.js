@@ -1,0 +1,199 @@
+// @ts-check
+/** The text as running text: every word a button, the partners of the chosen one shaded. */
+
+import { el, word } from "./dom.js";
+import { fraction } from "./numbers.js";
+import { LEAST_VALUE, maySee, otherSide, ownSide, partnersOf } from "./partners.js";
+import { hold, pointAt } from "./pointing.js";
+import { hasGapBefore, matchesOf } from "./search.js";
+import { shown } from "./state.js";
+
+/**
+ * @typedef {import("./types.js").App} App
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./partners.js").Partners} Partners
+ * @typedef {import("./partners.js").SideName} SideName
+ */
+
+/** Units of a text that is still shown as running text. */
+export const RUNNING_MOST = 2000;
+/** Partners whose number stands above them. */
+const NUMBERED = 8;
+/** Values that are numbered. */
+const NUMBER_FROM = 0.03;
+
+/** One text as a paragraph. Where readers and keys differ there are two. */
+export class RunningText {
+  constructor(/** @type {App} */ app, /** @type {SideName | "both"} */ shows) {
+    this.app = app;
+    this.shows = shows;
+    /** @type {HTMLElement[]} */
+    this.buttons = [];
+    /** @type {string[]} */
+    this.looks = [];
+    this.stop = 0;
+    this.root = el("div", { class: "running", role: "group" });
+    this.root.addEventListener("pointerover", (event) => {
+      const unit = wordOf(event.target);
+      if (unit !== null) pointAt(app, this.side(), unit);
+    });
+    this.root.addEventListener("focusin", (event) => {
+      const unit = wordOf(event.target);
+      if (unit === null) return;
+      this.setStop(unit);
+      pointAt(app, this.side(), unit);
+    });
+    this.root.addEventListener("click", (event) => {
+      const unit = wordOf(event.target);
+      if (unit !== null) hold(app, this.side(), unit, event.shiftKey);
+    });
+    this.root.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** The side that a word here stands on when it is pointed at. */
+  side() {
+    return this.shows === "both" ? ownSide(this.app.store.get()) : this.shows;
+  }
+
+  /** Another text, or other units. */
+  rebuild() {
+    const state = this.app.store.get();
+    const book = this.app.book();
+    const level = book.level(state.level);
+    const of = level[this.shows === "keys" ? "keys" : "readers"];
+    const written = book.data.written;
+    const first = written && (level === book.words ? written.unit : written.piece);
+    this.root.setAttribute("aria-label", LABELS[this.shows]);
+    this.buttons = of.texts.map((text, unit) => {
+      const button = el(
+        "button",
+        { type: "button", "data-word": unit, tabindex: -1, title: of.names[unit].slice(0, 200) },
+        word(text, 40),
+      );
+      if (of.special.data[unit]) button.classList.add("special");
+      if (first !== null && unit >= first) button.classList.add("written");
+      return button;
+    });
+    this.looks = this.buttons.map(() => "");
+    this.stop = Math.min(shown(state)[0] ?? 0, this.buttons.length - 1);
+    this.buttons[this.stop]?.setAttribute("tabindex", "0");
+    const parts = this.buttons.flatMap((button, unit) =>
+      hasGapBefore(of, unit) ? [" ", button] : [button],
+    );
+    this.root.replaceChildren(el("p", { dir: "auto" }, parts));
+    this.paint();
+  }
+
+  /** Shades what is to be shaded, and touches no word whose look stays. */
+  paint() {
+    const state = this.app.store.get();
+    const level = this.app.book().level(state.level);
+    const units = shown(state);
+    const all = units.map((unit) => partnersOf(this.app, unit, state));
+    const here = this.shows === "both" ? null : this.shows;
+    const partners = here === null || here === otherSide(state);
+    const own = here === null || here === ownSide(state);
+    const found = matchesOf(this.app)[here ?? "readers"];
+    const numbered = new Set(
+      all.flatMap((of) => (of ? of.strongest.slice(0, NUMBERED).map(({ unit }) => unit) : [])),
+    );
+    this.buttons.forEach((button, unit) => {
+      const place = own ? units.indexOf(unit) : -1;
+      const value = partners ? strongestOf(all, unit) : NaN;
+      const look = [
+        place,
+        own && state.locked.includes(unit) ? "held" : "",
+        Math.abs(value) >= LEAST_VALUE ? value.toFixed(3) : "",
+        numbered.has(unit) && Math.abs(value) >= NUMBER_FROM ? fraction(value) : "",
+        partners && all.length > 0 && !isReached(level, state, units, unit) ? "unseen" : "",
+        partners && state.target === unit ? "target" : "",
+        found.has(unit) ? "found" : "",
+      ].join();
+      if (look !== this.looks[unit]) this.dress(button, look);
+      this.looks[unit] = look;
+    });
+    if (own && units.length) this.setStop(units[0]);
+  }
+
+  dress(/** @type {HTMLElement} */ button, /** @type {string} */ look) {
+    const [place, held, value, number, unseen, target, found] = look.split(",");
+    const classes = {
+      shown: Number(place) >= 0,
+      held,
+      unseen,
+      target,
+      found,
+      negative: Number(value) < 0,
+    };
+    for (const [name, on] of Object.entries(classes)) button.classList.toggle(name, Boolean(on));
+    button.setAttribute("aria-pressed", String(held !== ""));
+    // roots, since a quarter of the ink is still seen where a quarter of a quarter is not
+    const ink = value ? Math.round(45 * Math.sqrt(Math.min(Math.abs(Number(value)), 1))) : 0;
+    button.style.setProperty("--ink-part", `${ink}%`);
+    button.style.setProperty("--line", Number(place) >= 0 ? `var(--line-${Number(place) + 1})` : "");
+    if (number) button.setAttribute("data-above", number);
+    else button.removeAttribute("data-above");
+  }
+
+  setStop(/** @type {number} */ unit) {
+    if (unit >= this.buttons.length) return;
+    this.buttons[this.stop]?.setAttribute("tabindex", "-1");
+    this.stop = unit;
+    this.buttons[unit].setAttribute("tabindex", "0");
+  }
+
+  key(/** @type {KeyboardEvent} */ event) {
+    const unit = wordOf(event.target);
+    if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    const forward = getComputedStyle(this.root.firstElementChild ?? this.root).direction !== "rtl";
+    /** @type {Record<string, number>} */
+    const moves = {
+      ArrowRight: unit + (forward ? 1 : -1),
+      ArrowLeft: unit + (forward ? -1 : 1),
+      ArrowDown: unit + 1,
+      ArrowUp: unit - 1,
+      Home: 0,
+      End: this.buttons.length - 1,
+    };
+    if (event.key in moves) this.buttons[moves[event.key]]?.focus();
+    else if (event.key === "Enter" && event.shiftKey) hold(this.app, this.side(), unit, true);
+    else return;
+    event.preventDefault();
+  }
+}
+
+const LABELS = {
+  both: "The text, word by word",
+  readers: "The text that reads, word by word",
+  keys: "The text that is read, word by word",
+};
+
+/** The largest of what several words shown give a unit, whatever the sign; NaN for none. */
+function strongestOf(/** @type {(Partners | null)[]} */ all, /** @type {number} */ unit) {
+  let most = NaN;
+  for (const of of all) {
+    const value = of?.value[unit] ?? NaN;
+    if (!(Math.abs(value) <= Math.abs(most))) most = Number.isNaN(value) ? most : value;
+  }
+  return most;
+}
+
+/** Whether a unit is seen by, or sees, one of those shown. */
+function isReached(
+  /** @type {import("./book.js").LevelView} */ level,
+  /** @type {State} */ state,
+  /** @type {number[]} */ units,
+  /** @type {number} */ unit,
+) {
+  return units.some((own) =>
+    state.direction === "reads"
+      ? maySee(level, state, own, unit)
+      : maySee(level, state, unit, own),
+  );
+}
+
+/** The unit of the word that an event is about. */
+function wordOf(/** @type {EventTarget | null} */ target) {
+  const button = target instanceof Element ? target.closest("[data-word]") : null;
+  return button ? Number(button.getAttribute("data-word")) : null;
+}
