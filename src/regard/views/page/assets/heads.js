@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { many } from "./numbers.js";
 import { READINGS, readings } from "./readings.js";
 import { differs } from "./state.js";
-import { characterOf, quoted } from "./wording.js";
+import { characterOf, inQuotes } from "./wording.js";
 
 /** @typedef {import("./types.js").App} App */
 /** @typedef {import("./book.js").Book} Book */
@@ -135,7 +135,7 @@ class HeadsView {
       cell.style.setProperty("background-color", known ? found.scale.colour(value) : "");
       cell.style.setProperty("color", known ? found.scale.ink(value) : "");
       cell.textContent = Math.abs(value) >= 0.005 * found.scale.top ? text : "";
-      const whom = to === null ? "" : ` to ${quoted(level.keys.names[to])}`;
+      const whom = to === null ? "" : ` to ${inQuotes(level.keys.names[to])}`;
       describe(cell, `${book.heads[head].label}: ${known ? text + whom : this.lacking(head)}`, book, head);
     });
     this.key.replaceChildren(legend(found.scale, legendName(state), this.marks()));

@@ -3,7 +3,7 @@
 
 import { Scale } from "./colours.js";
 import { shown } from "./state.js";
-import { quoted } from "./wording.js";
+import { inQuotes } from "./wording.js";
 
 /**
  * @typedef {import("./book.js").Book} Book
@@ -48,7 +48,7 @@ function rowReading(
   /** @type {"entropy" | "apart"} */ name,
   /** @type {number | null} */ reader,
 ) {
-  const whose = reader === null ? "mean over all words" : quoted(level.readers.names[reader]);
+  const whose = reader === null ? "mean over all words" : inQuotes(level.readers.names[reader]);
   const nats = name === "entropy";
   const most = Math.max(Math.log(level.keys.names.length), 0.1);
   return {
@@ -75,9 +75,9 @@ function fromReader(
     return { title: "Choose a word: heads are then coloured by it", scale, of: () => NO_READING };
   }
   const { target } = state;
-  const to = target === null ? "the word it reads most, head by head" : quoted(level.keys.names[target]);
+  const to = target === null ? "the word it reads most, head by head" : inQuotes(level.keys.names[target]);
   return {
-    title: `${linkTitle(state, lift)} from ${quoted(level.readers.names[reader])} to ${to}`,
+    title: `${linkTitle(state, lift)} from ${inQuotes(level.readers.names[reader])} to ${to}`,
     scale,
     of: (/** @type {number} */ head) =>
       target === null
@@ -103,7 +103,7 @@ function ontoKey(
   }
   const keys = level.keys.names.length;
   return {
-    title: `Weight that ${quoted(level.keys.names[key])} gets, mean over the words that may read it`,
+    title: `Weight that ${inQuotes(level.keys.names[key])} gets, mean over the words that may read it`,
     scale,
     of: (/** @type {number} */ head) => ({ ...NO_READING, value: received.data[head * keys + key] }),
   };
