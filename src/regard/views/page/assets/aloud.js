@@ -63,8 +63,8 @@ function saidScaling(/** @type {StepRow} */ row) {
   if (top === undefined) return `${how}; ${quoted(row.reader)} may see none of them.`;
   const example = `that of ${quoted(row.names[top])} goes from ${row.text("score", top)} to ${row.text("scaled", top)}`;
   const hidden = row.unseen.length
-    ? ` ${row.unseen.length === 1 ? "One word" : `${row.unseen.length} words`} may not be seen and ` +
-      "get no score at all, which is not a 0."
+    ? ` ${row.unseen.length === 1 ? "One word" : `${row.unseen.length} words`} may not be seen: ` +
+      "no score at all, which is not a 0."
     : "";
   return `${how}: ${example}.${hidden}`;
 }

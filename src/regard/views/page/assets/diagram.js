@@ -29,6 +29,7 @@ export class Diagram {
   /** Draws the boxes that a row has. */
   show(/** @type {StepRow} */ row, /** @type {StepNumber} */ step) {
     this.steps = row.steps.projection ? [0, 1, 2, 3, 4] : [1, 2, 3, 4];
+    this.root.classList.toggle("five", this.steps.length > 4);
     const focused = this.tabs.some((tab) => tab === document.activeElement);
     this.tabs = this.steps.map((each) => this.tab(row, each, each === step));
     const stages = this.tabs.map((tab, at) => {

@@ -4,6 +4,7 @@
 import { el, word } from "./dom.js";
 import { many } from "./numbers.js";
 import { part } from "./steprow.js";
+import { valueBar } from "./vectors.js";
 
 /** @typedef {import("./steprow.js").StepRow} StepRow */
 /** @typedef {import("./steprow.js").KeyNumber} KeyNumber */
@@ -19,7 +20,7 @@ import { part } from "./steprow.js";
  */
 
 /** @typedef {import("./dom.js").Child} Child */
-/** @typedef {{title: string, look?: "bar-cell" | "strip-cell", cell: (place: number) => Child | Child[]}} Column */
+/** @typedef {{title: string, look?: "barred" | "strip-cell", cell: (place: number) => Child | Child[]}} Column */
 
 /** One number of one key, marked as what it is. */
 export function keyNumber(
@@ -51,6 +52,24 @@ export function numberColumn(
   return {
     title,
     cell: (/** @type {number} */ place) => keyNumber(row, name, place),
+  };
+}
+
+/** A column of one number of each key behind a bar of its size, from `low` to `high`. */
+export function barColumn(
+  /** @type {StepRow} */ row,
+  /** @type {KeyNumber} */ name,
+  /** @type {string} */ title,
+  /** @type {number} */ low,
+  /** @type {number} */ high,
+) {
+  return {
+    title,
+    look: /** @type {const} */ ("barred"),
+    cell: (/** @type {number} */ place) => [
+      valueBar(row.number(name, place), low, high),
+      keyNumber(row, name, place),
+    ],
   };
 }
 

@@ -2,9 +2,9 @@
 /** Step 1: q·k, term by term. Step 0, where it is known: where q, k and v come from. */
 
 import { el, word } from "./dom.js";
-import { keyNumber, keyTable, numberColumn, rowNumber } from "./keytable.js";
+import { barColumn, keyNumber, keyTable, rowNumber } from "./keytable.js";
 import { many, numeral, decimalsOf } from "./numbers.js";
-import { cellAt, largestSize, valueBar, vectorStrip } from "./vectors.js";
+import { cellAt, largestSize, vectorStrip } from "./vectors.js";
 
 /** @typedef {import("./steprow.js").StepRow} StepRow */
 /** @typedef {import("./keytable.js").Choice} Choice */
@@ -35,14 +35,7 @@ export function productPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
       keyTable(
         row,
         choice,
-        [
-          {
-            title: "",
-            look: /** @type {const} */ ("bar-cell"),
-            cell: (place) => valueBar(row.number("score", place), low, high),
-          },
-          numberColumn(row, "score", "q·k"),
-        ],
+        [barColumn(row, "score", "q·k", low, high)],
         { caption: `Scores of the query of ${row.reader}`, choose: given },
       ),
       given ? termsOf(row, choice) : notRedone(),

@@ -2,7 +2,7 @@
 /** Step 2: what becomes of the scores before softmax. Step 3: softmax, as bars. */
 
 import { el, word } from "./dom.js";
-import { keyTable, numberColumn, rowNumber } from "./keytable.js";
+import { barColumn, keyTable, numberColumn, rowNumber } from "./keytable.js";
 import { part } from "./steprow.js";
 import { valueBar } from "./vectors.js";
 
@@ -14,27 +14,19 @@ export function scalePanel(/** @type {StepRow} */ row, /** @type {Choice} */ cho
   const listed = row.listed(choice.allKeys);
   const last = listed.map((place) => row.number("masked", place)).filter(Number.isFinite);
   const [low, high] = [Math.min(0, ...last), Math.max(0, ...last)];
-  const columns = [
-    numberColumn(row, "score", "q·k"),
-    numberColumn(row, "scaled", row.scaling()),
-  ];
-  if (row.changed) columns.push(numberColumn(row, "masked", afterwards(row)));
+  const scaled = row.scaling();
+  const columns = row.changed
+    ? [
+        numberColumn(row, "scaled", scaled),
+        barColumn(row, "masked", afterwards(row), low, high),
+      ]
+    : [barColumn(row, "scaled", scaled, low, high)];
   return [
     el("p", {}, why(row)),
     softcapNote(row),
-    keyTable(
-      row,
-      choice,
-      [
-        ...columns,
-        {
-          title: "",
-          look: /** @type {const} */ ("bar-cell"),
-          cell: (place) => valueBar(row.number("masked", place), low, high),
-        },
-      ],
-      { caption: `Scores of ${row.reader}, scaled` },
-    ),
+    keyTable(row, choice, [numberColumn(row, "score", "q·k"), ...columns], {
+      caption: `Scores of ${row.reader}, scaled`,
+    }),
   ];
 }
 
@@ -104,10 +96,8 @@ export function softmaxPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
       choice,
       [
         numberColumn(row, "masked", "s"),
-        exponentials(row),
-        numberColumn(row, "exponential", "e^(s − largest)"),
-        weights(row),
-        numberColumn(row, "weight", `÷ ${part(sum)} = weight`),
+        barColumn(row, "exponential", "e^(s − largest)", 0, 1),
+        barColumn(row, "weight", `÷ ${part(sum)} = weight`, 0, 1),
       ],
       {
         caption: `Softmax of the row of ${row.reader}`,
@@ -118,33 +108,20 @@ export function softmaxPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
   ];
 }
 
-function exponentials(/** @type {StepRow} */ row) {
-  const most = Math.max(1, row.view.sink ?? 0);
-  return {
-    title: "",
-    look: /** @type {const} */ ("bar-cell"),
-    cell: (/** @type {number} */ place) => valueBar(row.number("exponential", place), 0, most),
-  };
-}
-
-function weights(/** @type {StepRow} */ row) {
-  return {
-    title: "",
-    look: /** @type {const} */ ("bar-cell"),
-    cell: (/** @type {number} */ place) => valueBar(row.number("weight", place), 0, 1),
-  };
-}
-
 function sinkLine(/** @type {number} */ sink, /** @type {number} */ sum) {
+  const takes = sink / sum;
   return el(
     "tr",
     { class: "sink" },
     el("th", { scope: "row" }, "sink"),
     el("td", {}),
-    el("td", { class: "bar-cell" }, valueBar(sink, 0, Math.max(1, sink))),
-    el("td", { class: "figure" }, rowNumber("sink", sink, part(sink))),
-    el("td", { class: "bar-cell" }, valueBar(sink / sum, 0, 1)),
-    el("td", { class: "figure" }, rowNumber("sink-weight", sink / sum, part(sink / sum))),
+    el("td", { class: "barred" }, valueBar(sink, 0, 1), rowNumber("sink", sink, part(sink))),
+    el(
+      "td",
+      { class: "barred" },
+      valueBar(takes, 0, 1),
+      rowNumber("sink-weight", takes, part(takes)),
+    ),
   );
 }
 

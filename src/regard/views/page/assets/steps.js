@@ -172,7 +172,7 @@ class StepsSection {
     this.heading.replaceChildren(
       el("p", {}, "Row of ", this.rowChooser(state), this.pieceChooser(state), ` in ${head.label}. `,
         several && `${state.heads.length} heads are chosen: this is the first of them. `,
-        el("span", { class: "quiet" }, this.row ? `d_k = ${this.row.steps.dim}.` : "")),
+        el("span", { class: "quiet number" }, this.row ? `d_k = ${this.row.steps.dim}.` : "")),
     );
   }
 

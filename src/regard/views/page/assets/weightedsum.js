@@ -2,10 +2,10 @@
 /** Step 4: the result as the weighted sum of value vectors, strips of colour adding up. */
 
 import { el, word } from "./dom.js";
-import { keyTable, numberColumn, rowNumber } from "./keytable.js";
+import { barColumn, keyTable, numberColumn, rowNumber } from "./keytable.js";
 import { many } from "./numbers.js";
 import { part } from "./steprow.js";
-import { cellAt, largestSize, valueBar, vectorStrip } from "./vectors.js";
+import { cellAt, largestSize, vectorStrip } from "./vectors.js";
 
 /** @typedef {import("./steprow.js").StepRow} StepRow */
 /** @typedef {import("./keytable.js").Choice} Choice */
@@ -52,30 +52,26 @@ function sums(
   const mostSum = largestSize(z, ...contributions, ...runningSums(contributions, z.length));
   const so = runningSums(contributions, z.length);
   const at = (/** @type {number} */ place) => places.indexOf(place);
+  const marked = z.length > FEW_NUMBERS ? choice.dim : null;
   const shares = row.steps.share !== null;
   const columns = [
-    {
-      title: "",
-      look: /** @type {const} */ ("bar-cell"),
-      cell: (/** @type {number} */ place) => valueBar(row.number("weight", place), 0, 1),
-    },
-    numberColumn(row, "weight", "weight"),
+    barColumn(row, "weight", "weight", 0, 1),
     ...(shares ? [numberColumn(row, "share", "part of z")] : []),
     stripColumn("v", (place) =>
-      vectorStrip(row.view.value(place) ?? [], mostValue, `value of ${row.names[place]}`, choice.dim),
+      vectorStrip(row.view.value(place) ?? [], mostValue, `value of ${row.names[place]}`, marked),
     ),
     stripColumn("weight × v", (place) =>
-      vectorStrip(contributions[at(place)], mostSum, `what ${row.names[place]} adds`, choice.dim),
+      vectorStrip(contributions[at(place)], mostSum, `what ${row.names[place]} adds`, marked),
     ),
     stripColumn("so far", (place) =>
-      vectorStrip(so[at(place)], mostSum, `sum up to ${row.names[place]}`, choice.dim),
+      vectorStrip(so[at(place)], mostSum, `sum up to ${row.names[place]}`, marked),
     ),
   ];
   const table = keyTable(row, choice, columns, {
     caption: `The result of ${row.reader} as a sum`,
     look: "sum",
     places,
-    last: [total(row, z, mostSum, shares, choice.dim)],
+    last: [total(row, z, mostSum, shares, marked)],
   });
   table.addEventListener("click", (event) => {
     const cell = cellAt(event);
@@ -96,7 +92,7 @@ function total(
   /** @type {ArrayLike<number>} */ z,
   /** @type {number} */ most,
   /** @type {boolean} */ shares,
-  /** @type {number} */ dim,
+  /** @type {number | null} */ marked,
 ) {
   const weight = row.seen.reduce((sum, place) => sum + row.number("weight", place), 0);
   const share = row.seen.reduce((sum, place) => sum + row.number("share", place), 0);
@@ -104,12 +100,11 @@ function total(
     "tr",
     { class: "total" },
     el("th", { scope: "row" }, "z"),
-    el("td", {}),
     el("td", { class: "figure" }, rowNumber("weight-sum", weight, part(weight))),
     shares && el("td", { class: "figure" }, rowNumber("share-sum", share, part(share))),
-    el("td", {}),
-    el("td", {}),
-    el("td", { class: "strip-cell" }, vectorStrip(z, most, `result of ${row.reader}`, dim)),
+    el("td", { class: "strip-cell empty" }),
+    el("td", { class: "strip-cell empty" }),
+    el("td", { class: "strip-cell" }, vectorStrip(z, most, `result of ${row.reader}`, marked)),
   );
 }
 
