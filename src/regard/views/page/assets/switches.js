@@ -158,7 +158,7 @@ function withoutLabel(/** @type {Book} */ book, /** @type {State} */ state) {
 }
 
 /** A group of radio buttons. */
-function radios(
+export function radios(
   /** @type {string} */ name,
   /** @type {string} */ title,
   /** @type {Choice[]} */ choices,
@@ -179,7 +179,7 @@ function radios(
 }
 
 /** Checks the button with that value, and disables those for which there is a reason. */
-function check(
+export function check(
   /** @type {HTMLFieldSetElement} */ group,
   /** @type {string} */ value,
   /** @type {Map<string, string>} */ reasons = new Map(),
