@@ -27,7 +27,10 @@ export class Palette {
     this.control = named("control");
     this.focus = named("focus");
     this.chosen = named("chosen");
-    this.above = ramp([this.sheet, named("weight"), named("deep")]);
+    this.above = ramp([this.sheet, named("weight-soft"), named("weight"), named("deep")]);
+    /** Of single pixels, where there is no room for hatching and dots. */
+    this.unseen = mixed(this.paper, this.control, 0.4);
+    this.unknown = pixel(toRgb(this.rule));
     this.below = ramp([this.sheet, named("negative"), named("deep-negative")]);
   }
 
@@ -47,7 +50,7 @@ export class Palette {
 
   /** What fills cells whose weight is not known. */
   dots(/** @type {CanvasRenderingContext2D} */ context, /** @type {number} */ ratio) {
-    return pattern(context, ratio, 5, this.sheet, (tile, size) => {
+    return pattern(context, ratio, 5, this.rule, (tile, size) => {
       tile.fillStyle = this.control;
       tile.beginPath();
       tile.arc(size / 2, size / 2, 0.8 * ratio, 0, 2 * Math.PI);
@@ -107,14 +110,14 @@ export class Scale {
     return this.ramp(value).css[this.step(value)];
   }
 
-  /** Black or white, whichever is read better on the colour of a number. */
-  ink(/** @type {number} */ value) {
-    return this.ramp(value).ink[this.step(value)];
-  }
-
   /** The colour as one number, for the pixels of an image. */
   packed(/** @type {number} */ value) {
     return this.ramp(value).packed[this.step(value)];
+  }
+
+  /** Black or white, whichever is read better on the colour of a number. */
+  ink(/** @type {number} */ value) {
+    return this.ramp(value).ink[this.step(value)];
   }
 
   text(/** @type {number} */ value, /** @type {boolean} */ bound = false) {
@@ -185,7 +188,7 @@ function ramp(/** @type {string[]} */ stops) {
     const [red, green, blue] = fromLab(between(points, light));
     made.css.push(`rgb(${red} ${green} ${blue})`);
     made.ink.push(luminance([red, green, blue]) > 0.18 ? "#000" : "#fff");
-    made.packed[step] = (255 << 24) | (blue << 16) | (green << 8) | red;
+    made.packed[step] = pixel([red, green, blue]);
   }
   return made;
 }
@@ -198,6 +201,18 @@ function between(/** @type {Triple[]} */ points, /** @type {number} */ light) {
   const [a, b] = [points[after - 1], points[after]];
   const part = (light - a[0]) / (b[0] - a[0]);
   return /** @type {Triple} */ (a.map((value, axis) => value + part * (b[axis] - value)));
+}
+
+/** A colour between two, as a pixel. */
+function mixed(/** @type {string} */ one, /** @type {string} */ other, /** @type {number} */ part) {
+  const [from, to] = [toRgb(one), toRgb(other)];
+  const bytes = from.map((byte, at) => Math.round(byte + part * (to[at] - byte)));
+  return pixel(/** @type {Triple} */ (bytes));
+}
+
+/** Opaque, in the order of bytes of an image. */
+function pixel(/** @type {Triple} */ [red, green, blue]) {
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 /** #rrggbb as three numbers, 0 to 255. Only such colours stand in page.css. */

@@ -4,8 +4,9 @@
 import { legend, onScheme, Scale } from "./colours.js";
 import { el } from "./dom.js";
 import { many } from "./numbers.js";
-import { READINGS, readings } from "./readings.js";
+import { READINGS, readings, resting } from "./readings.js";
 import { differs } from "./state.js";
+import { check, radios } from "./switches.js";
 import { characterOf, inQuotes } from "./wording.js";
 
 /** @typedef {import("./types.js").App} App */
@@ -31,6 +32,7 @@ class HeadsView {
     this.title = el("p", { class: "quiet" });
     this.grid = el("div", { class: "heads-grid", role: "group", "aria-label": "heads" });
     this.key = el("div");
+    this.reading = radios("reading", "Colours:", READINGS, (reading) => app.store.set({ reading }));
     this.several = el("input", { type: "checkbox", name: "several" });
     this.pictures = el("input", { type: "checkbox", name: "pictures", onchange: () => this.build() });
     this.chosen = el("p", { "data-chosen-heads": "" });
@@ -40,9 +42,10 @@ class HeadsView {
     root.append(
       el(
         "div",
-        { class: "heads-switches" },
-        el("label", {}, this.several, " choose several"),
-        el("label", {}, this.pictures, " pictures"),
+        { class: "switches heads-switches" },
+        this.reading,
+        el("label", {}, this.pictures, "pictures"),
+        el("label", {}, this.several, "choose several"),
         el("button", { type: "button", onclick: () => this.choose(this.held()) }, "all heads"),
       ),
       this.title,
@@ -63,6 +66,8 @@ class HeadsView {
   /** The grid anew: another book, or pictures instead of colours. */
   build() {
     const book = this.app.book();
+    const rest = this.reading.querySelector('label:has([value="apart"]) span');
+    if (rest) rest.textContent = `on ${resting(book)}`;
     const columns = Math.max(...book.heads.map((head) => head.number + 1));
     this.pictures.disabled = !book.thumb(0);
     this.grid.style.setProperty("--columns", String(columns));
@@ -125,6 +130,7 @@ class HeadsView {
       this.paint();
       return;
     }
+    check(this.reading, state.reading);
     const found = readings(book, state);
     this.title.textContent = `${found.title}.`;
     this.cells.forEach((cell, head) => {
@@ -138,7 +144,7 @@ class HeadsView {
       const whom = to === null ? "" : ` to ${inQuotes(level.keys.names[to])}`;
       describe(cell, `${book.heads[head].label}: ${known ? text + whom : this.lacking(head)}`, book, head);
     });
-    this.key.replaceChildren(legend(found.scale, legendName(state), this.marks()));
+    this.key.replaceChildren(legend(found.scale, found.name, this.marks()));
   }
 
   /** A picture of each head's weights, rows read, columns are read. */
@@ -326,8 +332,4 @@ function describe(
   const whole = says ? `${text}. ${says}` : text;
   cell.title = whole;
   cell.setAttribute("aria-label", whole);
-}
-
-function legendName(/** @type {State} */ state) {
-  return READINGS.find(([name]) => name === state.reading)?.[1] ?? state.reading;
 }

@@ -11,15 +11,15 @@ import { inQuotes } from "./wording.js";
  * @typedef {import("./types.js").State} State
  * @typedef {{value: number, to: number | null, bound: boolean}} Reading `to`: the word it is about,
  *   where each head has its own
- * @typedef {{title: string, scale: Scale, of: (head: number) => Reading}} Readings
+ * @typedef {{title: string, name: string, scale: Scale, of: (head: number) => Reading}} Readings
  */
 
 /** The readings to choose from: `state.reading`, and what it is called. */
-export const READINGS = /** @type {const} */ ([
+export const READINGS = /** @type {[string, string][]} */ ([
   ["lift", "beyond habit"],
   ["weight", "weight"],
   ["entropy", "entropy"],
-  ["apart", "where heads rest"],
+  ["apart", "on special tokens"],
 ]);
 
 const NO_READING = { value: NaN, to: null, bound: false };
@@ -55,6 +55,7 @@ function rowReading(
     title: nats
       ? `Entropy in nats, ${whose}: 0 is one word alone, ${most.toFixed(1)} all words alike`
       : `Weight on ${resting(book)}, ${whose}`,
+    name: nats ? "nats" : "weight",
     scale: new Scale(nats ? { top: most, nats } : {}),
     of: (/** @type {number} */ head) => ({
       ...NO_READING,
@@ -71,13 +72,15 @@ function fromReader(
 ) {
   const lift = state.reading === "lift" && level.habits !== null;
   const scale = new Scale({ signed: lift, log: state.log });
+  const name = lift ? "beyond habit" : "weight";
   if (reader === null) {
-    return { title: "Choose a word: heads are then coloured by it", scale, of: () => NO_READING };
+    return { title: "Choose a word: heads are then coloured by it", name, scale, of: () => NO_READING };
   }
   const { target } = state;
   const to = target === null ? "the word it reads most, head by head" : inQuotes(level.keys.names[target]);
   return {
     title: `${linkTitle(state, lift)} from ${inQuotes(level.readers.names[reader])} to ${to}`,
+    name,
     scale,
     of: (/** @type {number} */ head) =>
       target === null
@@ -97,13 +100,15 @@ function ontoKey(
     return fromReader(level, swapped, state.target);
   }
   const scale = new Scale({ log: state.log });
+  const name = "weight";
   const received = level.data.received;
   if (key === null || !received) {
-    return { title: "Choose a word: heads are then coloured by it", scale, of: () => NO_READING };
+    return { title: "Choose a word: heads are then coloured by it", name, scale, of: () => NO_READING };
   }
   const keys = level.keys.names.length;
   return {
     title: `Weight that ${inQuotes(level.keys.names[key])} gets, mean over the words that may read it`,
+    name,
     scale,
     of: (/** @type {number} */ head) => ({ ...NO_READING, value: received.data[head * keys + key] }),
   };

@@ -1,0 +1,292 @@
+// @ts-check
+/** Paints the part of a matrix that is in sight: cells, their numbers, the words at the sides. */
+
+import { palette } from "./colours.js";
+import { clipped, el } from "./dom.js";
+import { fraction } from "./numbers.js";
+
+/**
+ * @typedef {import("./cells.js").Cells} Cells
+ * @typedef {import("./types.js").Side} Side
+ * @typedef {import("./viewport.js").Viewport} Viewport
+ * @typedef {{row: number, column: number}} Cell
+ * @typedef {{cell: Cell | null, rows: number[], column: number | null}} Marks the cell that is
+ *   looked at; the rows and the column that are chosen
+ */
+
+/** Cells of at least this size, in CSS pixels, have dots or hatching; lines; numbers. */
+const SIZE_OF_PATTERNS = 6;
+const SIZE_OF_LINES = 14;
+const SIZE_OF_NUMBERS = 28;
+/** Room for one word at the side, and its letters. */
+const LINE = 13;
+const FONT = 12;
+/** Milliseconds in a frame for rows that have not been asked for before. */
+const PATIENCE = 16;
+const MOST_LETTERS = 18;
+
+export class Heatmap {
+  constructor(/** @type {HTMLCanvasElement} */ canvas) {
+    this.canvas = canvas;
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    this.tile = el("canvas");
+    this.ratio = 1;
+    this.family = getComputedStyle(canvas).fontFamily;
+    /** @type {Map<string, string>} */
+    this.labels = new Map();
+  }
+
+  /** The canvas takes so many CSS pixels, each of as many device pixels as there are. */
+  resize(/** @type {number} */ width, /** @type {number} */ height) {
+    this.ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * this.ratio);
+    this.canvas.height = Math.round(height * this.ratio);
+    this.canvas.style.setProperty("height", `${height}px`);
+  }
+
+  /** Whether every row in sight could be painted; if not, paint again in the next frame. */
+  paint(
+    /** @type {Viewport} */ view,
+    /** @type {Cells} */ cells,
+    /** @type {HTMLCanvasElement | null} */ small,
+    /** @type {Marks} */ marks,
+  ) {
+    const { context } = this;
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.fillStyle = palette().sheet;
+    context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    context.save();
+    context.beginPath();
+    context.rect(view.left - 1, view.top - 1, view.width + 2, view.height + 2);
+    context.clip();
+    let done = true;
+    if (small) this.paintSmall(view, small);
+    else done = this.paintCells(view, cells);
+    this.paintFrame(view);
+    this.paintMarks(view, marks);
+    context.restore();
+    this.paintNames(view, cells, marks);
+    return done;
+  }
+
+  /** The whole matrix in a few blocks. */
+  paintSmall(/** @type {Viewport} */ view, /** @type {HTMLCanvasElement} */ small) {
+    this.context.imageSmoothingEnabled = false;
+    const [x, y] = [view.columnAt(0), view.rowAt(0)];
+    this.context.drawImage(small, x, y, view.columns * view.size, view.rows * view.size);
+  }
+
+  paintCells(/** @type {Viewport} */ view, /** @type {Cells} */ cells) {
+    const [top, bottom] = view.rowsInSight();
+    const [first, last] = view.columnsInSight();
+    const until = performance.now() + PATIENCE;
+    const image = new ImageData(Math.max(1, last - first), Math.max(1, bottom - top));
+    const pixels = new Uint32Array(image.data.buffer);
+    let done = true;
+    for (let row = top; row < bottom; row++) {
+      let found = cells.ready(row);
+      if (found === undefined) {
+        if (performance.now() > until) {
+          done = false;
+          continue;
+        }
+        found = cells.row(row);
+      }
+      const at = (row - top) * image.width;
+      if (found) pixels.set(found.pixels.subarray(first, last), at);
+      else pixels.fill(palette().unknown, at, at + image.width);
+    }
+    this.stretch(view, image, top, first);
+    if (view.size >= SIZE_OF_PATTERNS) this.paintPatterns(view, pixels, image.width, top, first);
+    if (view.size >= SIZE_OF_LINES) this.paintLines(view);
+    if (view.size >= SIZE_OF_NUMBERS) this.paintNumbers(view, cells);
+    return done;
+  }
+
+  /** An image with a pixel a cell, at the size of the cells. */
+  stretch(
+    /** @type {Viewport} */ view,
+    /** @type {ImageData} */ image,
+    /** @type {number} */ top,
+    /** @type {number} */ first,
+  ) {
+    this.tile.width = image.width;
+    this.tile.height = image.height;
+    this.tile.getContext("2d")?.putImageData(image, 0, 0);
+    this.context.imageSmoothingEnabled = view.size * this.ratio < 1;
+    const [x, y] = [view.columnAt(first), view.rowAt(top)];
+    this.context.drawImage(this.tile, x, y, image.width * view.size, image.height * view.size);
+  }
+
+  /** Hatching where nothing may be seen, dots where nothing is known. */
+  paintPatterns(
+    /** @type {Viewport} */ view,
+    /** @type {Uint32Array} */ pixels,
+    /** @type {number} */ width,
+    /** @type {number} */ top,
+    /** @type {number} */ first,
+  ) {
+    const { unseen, unknown } = palette();
+    const kinds = /** @type {const} */ ([
+      [unseen, palette().hatch(this.context, this.ratio)],
+      [unknown, palette().dots(this.context, this.ratio)],
+    ]);
+    for (const [colour, pattern] of kinds) {
+      this.context.beginPath();
+      for (let at = 0; at < pixels.length; at++) {
+        if (pixels[at] !== colour) continue;
+        const start = at;
+        while (pixels[at + 1] === colour && (at + 1) % width) at++;
+        const x = view.columnAt(first + (start % width));
+        const y = view.rowAt(top + Math.floor(start / width));
+        this.context.rect(x, y, (at - start + 1) * view.size, view.size);
+      }
+      this.context.fillStyle = pattern;
+      this.context.fill();
+    }
+  }
+
+  paintLines(/** @type {Viewport} */ view) {
+    const [top, bottom] = view.rowsInSight();
+    const [first, last] = view.columnsInSight();
+    this.context.fillStyle = palette().rule;
+    const [right, below] = [view.columnAt(last), view.rowAt(bottom)];
+    for (let row = top; row <= bottom; row++) {
+      this.context.fillRect(view.left, view.rowAt(row), right - view.left, 1);
+    }
+    for (let column = first; column <= last; column++) {
+      this.context.fillRect(view.columnAt(column), view.top, 1, below - view.top);
+    }
+  }
+
+  paintFrame(/** @type {Viewport} */ view) {
+    this.context.strokeStyle = palette().control;
+    this.context.lineWidth = 1;
+    const [x, y] = [view.columnAt(0), view.rowAt(0)];
+    this.context.strokeRect(x, y, view.columns * view.size, view.rows * view.size);
+  }
+
+  paintNumbers(/** @type {Viewport} */ view, /** @type {Cells} */ cells) {
+    const { context } = this;
+    const [top, bottom] = view.rowsInSight();
+    const [first, last] = view.columnsInSight();
+    context.font = `${Math.min(FONT, view.size * 0.38)}px ${this.family}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (let row = top; row < bottom; row++) {
+      const found = cells.ready(row);
+      for (let column = first; found && column < last; column++) {
+        const value = found.value[column];
+        if (Number.isNaN(value) || cells.kind(row, column) !== "known") continue;
+        context.fillStyle = cells.scale.ink(value);
+        const [x, y] = [view.columnAt(column + 0.5), view.rowAt(row + 0.5)];
+        context.fillText(fraction(value, found.bound), x, y, view.size - 2);
+      }
+    }
+  }
+
+  /** The rows and the column that are chosen, and the cell that is looked at. */
+  paintMarks(/** @type {Viewport} */ view, /** @type {Marks} */ marks) {
+    const { context } = this;
+    const size = Math.max(view.size, 3);
+    context.strokeStyle = palette().focus;
+    context.lineWidth = 1.5;
+    for (const row of marks.rows) {
+      context.strokeRect(view.left - 2, view.rowAt(row), view.width + 4, size);
+    }
+    if (marks.column !== null) {
+      context.strokeRect(view.columnAt(marks.column), view.top - 2, size, view.height + 4);
+    }
+    if (!marks.cell) return;
+    const [x, y] = [view.columnAt(marks.cell.column), view.rowAt(marks.cell.row)];
+    context.strokeStyle = palette().sheet;
+    context.lineWidth = 4;
+    context.strokeRect(x, y, size, size);
+    context.strokeStyle = palette().ink;
+    context.lineWidth = 2;
+    context.strokeRect(x, y, size, size);
+  }
+
+  /** Words at the left and on top; where cells are small, only some of them. */
+  paintNames(
+    /** @type {Viewport} */ view,
+    /** @type {Cells} */ cells,
+    /** @type {Marks} */ marks,
+  ) {
+    const { context } = this;
+    const { readers, keys } = cells.level;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    const rows = new Set([...marks.rows, ...(marks.cell ? [marks.cell.row] : [])]);
+    for (const [row, chosen] of unitsNamed(view.rowsInSight(), view.size, rows)) {
+      this.paintName(readers, row, chosen, view.left - 6, view.rowAt(row + 0.5), view.left - 10);
+    }
+    const columns = new Set(marks.column === null ? [] : [marks.column]);
+    if (marks.cell) columns.add(marks.cell.column);
+    context.save();
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "left";
+    for (const [column, chosen] of unitsNamed(view.columnsInSight(), view.size, columns)) {
+      const x = view.columnAt(column + 0.5);
+      this.paintName(keys, column, chosen, 6 - view.top, x, view.top - 10);
+    }
+    context.restore();
+  }
+
+  paintName(
+    /** @type {Side} */ side,
+    /** @type {number} */ unit,
+    /** @type {boolean} */ chosen,
+    /** @type {number} */ x,
+    /** @type {number} */ y,
+    /** @type {number} */ room,
+  ) {
+    const { context } = this;
+    context.font = `${chosen ? "bold " : ""}${FONT}px ${this.family}`;
+    context.fillStyle = side.apart.data[unit] && !chosen ? palette().quiet : palette().ink;
+    context.fillText(this.label(side.texts[unit], room, chosen), x, y);
+  }
+
+  /** A word cut to the room there is. */
+  label(/** @type {string} */ text, /** @type {number} */ room, /** @type {boolean} */ bold) {
+    const name = `${Math.round(room)}${bold}${text}`;
+    const kept = this.labels.get(name);
+    if (kept !== undefined) return kept;
+    let letters = MOST_LETTERS;
+    let label = clipped(text, letters) || "∅";
+    while (letters > 1 && this.context.measureText(label).width > room) label = clipped(text, --letters);
+    if (this.labels.size > 5000) this.labels.clear();
+    this.labels.set(name, label);
+    return label;
+  }
+
+  /** How wide the widest of the first names is, within what is allowed. */
+  room(/** @type {Side} */ side, /** @type {number} */ most) {
+    this.context.font = `bold ${FONT}px ${this.family}`;
+    const widths = side.texts.slice(0, 300).map((text) => {
+      return this.context.measureText(clipped(text, MOST_LETTERS)).width;
+    });
+    return Math.min(most, Math.max(24, ...widths) + 12);
+  }
+}
+
+/** The units whose names have room: the chosen ones, and of the others every so many. */
+function unitsNamed(
+  /** @type {[number, number]} */ [first, last],
+  /** @type {number} */ size,
+  /** @type {Set<number>} */ chosen,
+) {
+  const every = Math.max(1, Math.ceil(LINE / size));
+  /** @type {[number, boolean][]} */
+  const found = [];
+  for (let unit = first; unit < last; unit++) {
+    if (chosen.has(unit)) found.push([unit, true]);
+    else if (unit % every === 0 && !crowded(unit, chosen, size)) found.push([unit, false]);
+  }
+  return found;
+}
+
+/** Whether a chosen unit stands so near that its name takes the room. */
+function crowded(/** @type {number} */ unit, /** @type {Set<number>} */ chosen, /** @type {number} */ size) {
+  return [...chosen].some((one) => Math.abs(one - unit) * size < LINE);
+}
