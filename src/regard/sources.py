@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
     from regard.mechanism.mask import Mask
-    from regard.mechanism.readings import Readings
+    from regard.mechanism.readings import Readings as Readings
     from regard.record import Layer
 
 
@@ -190,6 +190,31 @@ def _thumbnail(rows: Float[np.ndarray, "heads rows keys"], size: int) -> Any:
     of_key = (np.arange(keys) * size // max(keys, 1))[:, None] == np.arange(size)
     sums = of_row.T.astype(rows.dtype) @ (rows @ of_key.astype(rows.dtype))
     return sums / of_row.sum(axis=0).clip(1)[:, None]
+
+
+def is_whole(layer: Layer) -> bool:
+    """Whether every weight of the rows that a layer knows can be had: from kept rows, from query
+    and key, or since the top k are all that there are."""
+    if layer.query is not None and layer.key is not None and layer.call is not None:
+        return True
+    rows = np.flatnonzero(known_rows(layer))
+    if _kept_rows(layer, rows) is not None:
+        return True
+    index = layer.readings.top_index
+    if index is None or not len(rows):
+        return False
+    if index.shape[-1] < len(layer.key_positions) and (index[..., -1] >= 0).all():
+        return False
+    return all(
+        bool(_top_rows(layer, rows[i : i + 256]).exact.all()) for i in range(0, len(rows), 256)
+    )
+
+
+def visible_keys(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Bool[np.ndarray, "rows keys"]:
+    """Which keys each row may see in any head; all of them where the call is not known."""
+    if layer.call is None:
+        return np.ones((len(rows), len(layer.key_positions)), np.bool_)
+    return _visible(layer, np.asarray(rows, np.int64))
 
 
 def _column(layer: Layer, column: int) -> Float[np.ndarray, "heads rows"]:

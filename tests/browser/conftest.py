@@ -52,9 +52,11 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     @cache
     def write(name: str) -> Path:
         made = PAGES[name]()
-        page = page_of_record(made) if isinstance(made, Record) else page_of_steps(made)
         file = folder / f"{name}.html"
-        file.write_text(page, encoding="utf-8")
+        if isinstance(made, Record):
+            page_of_record(made, file)
+        else:
+            page_of_steps(made, file)
         return file
 
     return write

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regard.mechanism.steps import Steps
     from regard.questions.spans import Span
     from regard.table import Table
+    from regard.views.page import Page
 
 __all__ = ["Call", "Layer", "Record", "Side", "WordRow", "many"]
 
@@ -185,6 +186,36 @@ class Record:
         from regard.views.figure.spans import spans_figure
 
         return spans_figure(self, spans, readers=readers, effects=effects, kind=kind)
+
+    def page(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        words: Sequence[str | int] | str | int = (),
+        heads: Sequence[str] | str = (),
+        layers: Sequence[int] | int = (),
+        versus: Record | None = None,
+        kind: str | None = None,
+        budget: int = 10_000_000,
+    ) -> Page:
+        """One HTML file that shows the record: see `regard.views.page.page_of_record`."""
+        from regard.views.page import page_of_record
+
+        return page_of_record(
+            self,
+            path,
+            words=words,
+            heads=heads,
+            layers=layers,
+            versus=versus,
+            kind=kind,
+            budget=budget,
+        )
+
+    def _repr_html_(self) -> str:
+        from regard.views.page import record_in_notebook
+
+        return record_in_notebook(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file, atomically: see `regard.storage.save`."""

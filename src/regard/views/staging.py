@@ -117,6 +117,13 @@ class Stage:
             others=None if best is None else self._from_others(best),
         )
 
+    def links_of(self, word: int) -> tuple[tuple[Link, ...], Link | None]:
+        """Whom one word reads beyond habit, over all heads, and the first of it that is far."""
+        seen = questions.strongest(self.record, word, self.habit)
+        return tuple(map(self._link, seen.links)), None if seen.far is None else self._link(
+            seen.far
+        )
+
     def one_row(self, layer: int, head: int, word: int) -> OneRow:
         """Whom one word reads in one head."""
         row = self._row(layer, head, word)

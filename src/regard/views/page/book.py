@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.rows import by_word
-from regard.sources import layer_readings
+from regard.sources import is_whole
 from regard.views.page.level import Level
 from regard.views.page.packing import block
+from regard.views.page.spelled import is_spelled
 from regard.views.page.units import as_pieces, is_split, side_data
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from collections.abc import Sequence
 
     from regard.record import Layer
-    from regard.views.page.packing import Block
     from regard.views.scene import Sentence
     from regard.views.staging import Stage
-
-THUMB: Final = 32
-"""Blocks of a head's small picture, each way."""
 
 
 class Book:
@@ -41,6 +38,25 @@ class Book:
     def tokens(self) -> Level:
         """The level whose units are tokens."""
         return self.words if self.pieces is None else self.pieces
+
+    @property
+    def levels(self) -> list[Level]:
+        """Words, and pieces where they differ."""
+        return [self.words] if self.pieces is None else [self.words, self.pieces]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every weight of every row that was read can be had."""
+        return all(map(is_whole, self.record.layers))
+
+    @property
+    def spelled(self) -> list[int]:
+        """The layers that keep what the four steps need."""
+        return [i for i, layer in enumerate(self.record.layers) if is_spelled(layer)]
+
+    def pieces_of(self, words: Sequence[int]) -> list[int]:
+        """The readers among the tokens that these words are made of."""
+        return [token for word in words for token in self.words.readers.words[word].tokens]
 
     def frame(self) -> dict[str, Any]:
         """Everything but numbers of rows."""
@@ -127,80 +143,6 @@ class Book:
                 return None
             units.append(after[0])
         return {"unit": units[0], "piece": units[1]}
-
-
-class Readings:
-    """What is read of each head and each token, over all layers, at both levels.
-
-    entropy, apart `(H, readers)`; received `(H, keys)`; NaN where not known. thumbs `(H, g, g)` or
-    None.
-    """
-
-    def __init__(self, book: Book, thumb: int = THUMB) -> None:
-        self.book = book
-        heads = book.words.heads
-        words, tokens = book.words, book.tokens
-        self.of: dict[str, dict[str, Any]] = {}
-        for name, level in (("words", words), ("tokens", tokens)):
-            self.of[name] = {
-                "entropy": np.full((heads, len(level.readers.words)), np.nan, np.float32),
-                "apart": np.full((heads, len(level.readers.words)), np.nan, np.float32),
-                "received": np.full((heads, len(level.keys.words)), np.nan, np.float32),
-            }
-        self.thumbs: list[Any] = []
-        for index, layer in enumerate(book.record.layers):
-            self._add(index, layer, thumb)
-
-    def _add(self, index: int, layer: Layer, thumb: int) -> None:
-        book = self.book
-        here = slice(*book.words.first_head[index : index + 2])
-        apart = book.record.apart(index)[book.words.keys.word_of[layer.key_positions]]
-        size = min(thumb, len(layer.query_positions), len(layer.key_positions))
-        read = layer_readings(layer, entropy=True, received=True, thumbnail=size, apart=apart)
-        if size:
-            self.thumbs.append(read.thumbnail)
-        for level, into in ((book.words, self.of["words"]), (book.tokens, self.of["tokens"])):
-            owner = level.readers.word_of[layer.query_positions]
-            if read.queries is not None:
-                owner = owner[read.queries]
-                if read.entropy is not None:
-                    into["entropy"][here] = _means(read.entropy, owner, len(level.readers.words))
-                if read.group_mass is not None:
-                    mass = read.group_mass[..., 0]
-                    into["apart"][here] = _means(mass, owner, len(level.readers.words))
-            mean = read.received_mean
-            if mean is not None:
-                owner = level.keys.word_of[layer.key_positions]
-                into["received"][here] = by_word(mean, owner, len(level.keys.words))
-
-
-def thumbs_data(found: list[Any]) -> dict[str, Block] | None:
-    """The small pictures of all heads, in 256 steps up to the largest cell of each."""
-    if not found or any(one is None for one in found) or len({one.shape[1:] for one in found}) > 1:
-        return None
-    cells = np.nan_to_num(np.concatenate(found))
-    top = cells.max(axis=(1, 2), initial=0)
-    scaled = np.rint(cells / np.where(top > 0, top, 1)[:, None, None] * 255)
-    return {"data": block("core", scaled, "u1"), "top": block("core", top, "f4")}
-
-
-def mean_of(numbers: Float[np.ndarray, "heads units"]) -> Block | None:
-    """The mean of each head over what is known."""
-    known = ~np.isnan(numbers)
-    if not known.any():
-        return None
-    with np.errstate(all="ignore"):
-        means = np.where(known, numbers, 0).sum(axis=1, dtype=float) / known.sum(axis=1)
-    return block("core", means, "f4")
-
-
-def _means(numbers: Any, owner: Any, units: int) -> Any:
-    """The mean over the pieces of each unit; NaN for units without."""
-    count = np.bincount(owner, minlength=units)
-    with np.errstate(all="ignore"):
-        return by_word(np.asarray(numbers, np.float64), owner, units) / np.where(
-            count, count, np.nan
-        )
 
 
 def _head_number(layer: Layer, head: int) -> int:

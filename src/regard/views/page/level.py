@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from regard.questions.links import Ranking
 from regard.rows import iterate_word_rows
-from regard.sources import known_rows
+from regard.sources import is_whole, known_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     from regard.habit import Habit
     from regard.record import Record
+    from regard.sources import Readings
+
+MOST_CELLS: Final = 2**27
+"""Weights in all, up to which every one of them is looked at: 512 words in 288 heads and more."""
 
 _BLOCK: Final = 2**23
 """Weights of one layer that are held at once: 32 MiB in float32."""
@@ -27,13 +32,23 @@ _BLOCK: Final = 2**23
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Some readers of one layer. readers `(r)`: units; weights, shares `(heads, r, keys)`;
-    visible `(r, keys)`; exact `(r)`: False where only the largest weights are known."""
+    visible `(r, keys)`."""
 
     readers: Int64[np.ndarray, " r"]
     weights: Float[np.ndarray, "heads r keys"]
     shares: Float[np.ndarray, "heads r keys"] | None
     visible: Bool[np.ndarray, "r keys"]
-    exact: Bool[np.ndarray, " r"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tops:
+    """The largest weights of readers of one layer, largest first. readers `(r)`; key `(heads, r,
+    k)`, -1 for none; weight, share (NaN where not known) alike."""
+
+    readers: Int64[np.ndarray, " r"]
+    key: Int64[np.ndarray, "heads r k"]
+    weight: Float[np.ndarray, "heads r k"]
+    share: Float[np.ndarray, "heads r k"]
 
 
 class Level:
@@ -49,9 +64,9 @@ class Level:
         self.readers = record.sides[first.query_side]
         self.keys = record.sides[first.key_side]
         self.same = first.query_side == first.key_side
-        counts = [layer.heads for layer in record.layers]
-        self.first_head = np.cumsum([0, *counts])
+        self.first_head = np.cumsum([0, *(layer.heads for layer in record.layers)])
         """Of each layer the place of its first head among all heads."""
+        self.ranking = cache(self._ranking)
 
     @property
     def heads(self) -> int:
@@ -62,6 +77,17 @@ class Level:
         """Weights in all: heads × readers × keys."""
         return self.heads * len(self.readers.words) * len(self.keys.words)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether whole rows are read, of every layer; else the largest weights of each row."""
+        return self.cells <= MOST_CELLS and all(map(is_whole, self.record.layers))
+
+    @property
+    def split(self) -> bool:
+        """Whether some unit is several tokens: what is merged of its largest weights is less than
+        the whole."""
+        return any(len(side.words) < len(side.tokens) for side in (self.readers, self.keys))
+
     def known(self, index: int) -> Int64[np.ndarray, " r"]:
         """The units of which a layer knows weights, special tokens and marks among them."""
         layer = self.record.layers[index]
@@ -71,7 +97,7 @@ class Level:
         return np.flatnonzero((rows > 0) & (unknown == 0))
 
     def rows(self, index: int, readers: Int64[np.ndarray, " r"] | None = None) -> Iterator[Rows]:
-        """The rows of one layer, a block of readers at a time; of those asked that are known."""
+        """Whole rows of one layer, a block of readers at a time; of those asked that are known."""
         known = self.known(index)
         chosen = known if readers is None else np.intersect1d(known, readers)
         most = max(1, _BLOCK // max(1, self.record.layers[index].heads * len(self.keys.words)))
@@ -79,32 +105,95 @@ class Level:
         for at in range(0, len(chosen), most):
             some = chosen[at : at + most]
             block = list(islice(found, len(some)))
-            shares = [row.shares for row in block]
+            shares = [row.shares for row in block if row.shares is not None]
             yield Rows(
                 some,
                 np.stack([row.weights for row in block], axis=1),
-                None if any(one is None for one in shares) else np.stack(shares, axis=1),  # type: ignore[arg-type]
+                np.stack(shares, axis=1) if len(shares) == len(block) else None,
                 np.stack([row.visible for row in block]),
-                np.array([row.exact for row in block], np.bool_),
             )
 
-    def ranking(self, index: int) -> Ranking:
+    def tops(self, index: int, read: Readings, most: int) -> Tops | None:
+        """The largest weights in the readings of one layer, merged from tokens to units; None if
+        it has none."""
+        layer = self.record.layers[index]
+        if read.top_index is None or read.top_weight is None or read.queries is None:
+            return None
+        units = len(self.keys.words)
+        readers = self.known(index)
+        place = np.full(len(self.readers.words), -1)
+        place[readers] = np.arange(len(readers))
+        of_row = place[self.readers.word_of[layer.query_positions[read.queries]]]
+        of_key = self.keys.word_of[layer.key_positions]
+        size = np.bincount(self.keys.word_of[layer.key_positions], minlength=units)
+        pieces = np.bincount(of_row[of_row >= 0], minlength=len(readers))
+        shape = (layer.heads, len(readers), most)
+        made = Tops(
+            readers,
+            np.full(shape, -1),
+            np.zeros(shape, np.float32),
+            np.full(shape, np.nan, np.float32),
+        )
+        for head in range(layer.heads):
+            index_of, weight = read.top_index[head], read.top_weight[head]
+            row, column = np.nonzero((index_of >= 0) & (of_row >= 0)[:, None])
+            reader, key = of_row[row], of_key[index_of[row, column]]
+            share = None if read.top_share is None else read.top_share[head][row, column]
+            part = weight[row, column] / pieces[reader]
+            _merge(made, head, reader, key, part, share, pieces, size)
+        return made
+
+    def _ranking(self, index: int) -> Ranking:
         """What may be a link in one layer, and which heads are set aside."""
         return Ranking(self.record, index, self.habit)
 
     def usual(
         self, index: int, readers: Int64[np.ndarray, " r"], keys: Int64[np.ndarray, "..."]
     ) -> Any:
-        """What each head of a layer usually gives keys `(r, n)` or `(heads, r, n)` at their
+        """What each head of a layer usually gives keys `(1, n)` or `(heads, r, n)` at their
         distance from the reader, `(heads, r, n)`; 0 where nothing is known. Special tokens, which
         are no links, are counted as words."""
         layer = self.record.layers[index]
-        heads = np.arange(layer.heads)[:, None, None]
         if self.habit is None or not self.same:
-            return np.zeros(np.broadcast_shapes(keys.shape, (layer.heads, 1, 1)))
+            return np.float32(0)
         apart = self.record.apart(index)
         place = np.cumsum(~apart)
         bins = self.habit.bins(place[keys] - place[readers][:, None])
-        bins = np.broadcast_to(bins, (layer.heads, *bins.shape[-2:]))
-        usual = self.habit.distance[layer.number][heads, bins]
-        return np.where(apart[readers][:, None], 0, usual)
+        heads = np.arange(layer.heads)[:, None, None]
+        usual = self.habit.distance[layer.number].astype(np.float32)[heads, bins]
+        return np.where(apart[readers][:, None], np.float32(0), usual)
+
+
+def _merge(
+    made: Tops,
+    head: int,
+    reader: Int64[np.ndarray, " n"],
+    key: Int64[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+    share: Float[np.ndarray, " n"] | None,
+    pieces: Int64[np.ndarray, " readers"],
+    size: Int64[np.ndarray, " units"],
+) -> None:
+    """Add up what is of one reader and one key, and keep the largest of each reader."""
+    if not len(reader):
+        return
+    units, most = len(size), made.key.shape[-1]
+    pair = reader * units + key
+    order = np.argsort(pair, kind="stable")
+    starts = np.flatnonzero(np.diff(pair[order], prepend=-1))
+    reader, key = reader[order][starts], key[order][starts]
+    weight = np.add.reduceat(weight[order], starts)
+    if share is None:
+        share = np.full(len(reader), np.nan)
+    else:  # of a result that is one piece's, and a key whose every piece is there
+        count = np.diff(starts, append=len(order))
+        whole = (pieces[reader] == 1) & (count == size[key])
+        share = np.where(whole, np.add.reduceat(share[order], starts), np.nan)
+    order = np.lexsort((key, -weight, reader))
+    reader = reader[order]
+    firsts = np.flatnonzero(np.diff(reader, prepend=-1))
+    place = np.arange(len(reader)) - np.repeat(firsts, np.diff(firsts, append=len(reader)))
+    kept = place < most
+    at = head, reader[kept], place[kept]
+    for into, values in ((made.key, key), (made.weight, weight), (made.share, share)):
+        into[at] = values[order][kept]

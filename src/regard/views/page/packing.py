@@ -28,6 +28,8 @@ ALIGNED: Final = 8
 WHOLE: Final = 65534
 """What stands for a weight of 1 in 16 bits; 65535 stands for NaN."""
 
+_MOST_SIGNED: Final = 16.0
+
 _TYPES: Final = {
     "f8": "<f8", "f4": "<f4", "u4": "<u4", "i4": "<i4", "u2": "<u2", "i2": "<i2", "u1": "|u1",
 }  # fmt: skip
@@ -54,6 +56,15 @@ class Block:
         return math.ceil(len(self.data) * 4 / 3) + 72
 
 
+def cost(tree: Any) -> int:
+    """Bytes that all blocks in a tree of dicts and lists take in a page."""
+    if isinstance(tree, Block):
+        return tree.cost
+    if isinstance(tree, dict):
+        return sum(map(cost, tree.values()))
+    return sum(map(cost, tree)) if isinstance(tree, list) else 0
+
+
 def block(part: Part, array: Any, dtype: str, scale: float | None = None) -> Block:
     """An array as it is, in `dtype`; scale is what the reader multiplies each number by."""
     plain = np.ascontiguousarray(array, np.dtype(_TYPES[dtype]))
@@ -74,11 +85,22 @@ def fractions(part: Part, array: Any) -> Block:
     return block(part, whole, "u2", 1 / WHOLE)
 
 
+def indices(part: Part, array: Any, count: int) -> Block:
+    """Places among `count`, in as few bits as they need; all bits set for -1, none."""
+    dtype = "u2" if count < 2**16 - 1 else "u4"
+    whole = np.asarray(array, np.int64)
+    none = 2**16 - 1 if dtype == "u2" else 2**32 - 1
+    return block(part, np.where(whole < 0, none, whole), dtype)
+
+
 def signed(part: Part, array: Any) -> Block:
-    """Numbers of either sign in 16 bits each, of the largest of them. NaN stays NaN."""
+    """Numbers of either sign in 16 bits each, of the largest of them; in 32 where that is so large
+    that hundredths would suffer. NaN stays NaN."""
     numbers = np.asarray(array)
     finite = np.isfinite(numbers)
     largest = float(np.abs(np.where(finite, numbers, 0)).max(initial=0)) or 1.0
+    if largest > _MOST_SIGNED:
+        return block(part, numbers, "f4")
     whole = np.rint(np.where(finite, numbers, 0) / largest * 32767)
     whole[~finite] = -32768
     return block(part, whole, "i2", largest / 32767)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,37 +13,103 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.mechanism.steps import Steps
-    from regard.record import Record
+    from regard.record import Layer, Record
 
 
-def layer_steps(
-    record: Record, index: int, heads: Sequence[int], first: int, words: Sequence[int] | None = None
-) -> dict[str, Any]:
-    """The steps of some heads of a layer; of all rows, or of some words'.
+def is_spelled(layer: Layer) -> bool:
+    """Whether a layer keeps what the four steps need."""
+    kept = (layer.query, layer.key, layer.value, layer.call)
+    return all(part is not None for part in kept)
 
-    first: the place of the layer's first head among all heads.
-    """
+
+def steps_size(layer: Layer, heads: int, rows: int, keys: int | None = None) -> int:
+    """Bytes of the numbers of four steps, about."""
+    if layer.query is None or layer.key is None or layer.value is None:
+        return 0
+    columns = len(layer.key_positions) if keys is None else min(keys, len(layer.key_positions))
+    dim, value_dim = layer.query.shape[2], layer.value.shape[2]
+    groups = min(heads, len(layer.key))
+    of_rows = rows * (40 * columns + 4 * dim + 8 * value_dim)
+    return int(heads * of_rows + groups * columns * 4 * (dim + value_dim))
+
+
+def layer_steps(record: Record, index: int, heads: Sequence[int], first: int) -> dict[str, Any]:
+    """The steps of all rows of some heads of a layer; first: the place of its first head among
+    all."""
     layer = record.layers[index]
     made = [record.steps(index, head) for head in heads]
-    rows = np.arange(len(layer.query_positions))
+    places = layer.query_positions, layer.key_positions
+    return _layer(layer, index, heads, first, made, *places, sighted=True)
+
+
+def word_steps(
+    record: Record, index: int, head: int, first: int, words: Sequence[int], most: int
+) -> dict[str, Any] | None:
+    """The steps of some words' rows in one head, spelled out for the `most` keys that they read
+    most; None where the layer reads none of the words."""
+    layer = record.layers[index]
+    owner = record.sides[layer.query_side].word_of[layer.query_positions]
+    words = [word for word in words if (owner == word).any()]
+    if not words:
+        return None
+    made = [record.steps(index, head, word) for word in words]
+    rows = np.concatenate([np.flatnonzero(owner == word) for word in words])
+    keys = np.arange(len(layer.key_positions))
+    if len(keys) > most:
+        weight = np.concatenate([one.weights for one in made]).max(axis=0)
+        keys = np.sort(np.argsort(-np.nan_to_num(weight), kind="stable")[:most])
+    whole = _joined(made, keys)
+    places = layer.query_positions[rows], layer.key_positions[keys]
+    return _layer(layer, index, [head], first, [whole], *places, sighted=False)
+
+
+def _layer(
+    layer: Layer,
+    index: int,
+    heads: Sequence[int],
+    first: int,
+    made: Sequence[Steps],
+    readers: Any,
+    keys: Any,
+    *,
+    sighted: bool,
+) -> dict[str, Any]:
     kv = [layer.sizes.kv_head(head) for head in heads]
     groups = sorted(set(kv))
     return {
         "layer": index,
         "heads": block("steps", [first + head for head in heads], "i4"),
-        "readers": block("steps", layer.query_positions[rows], "i4"),
-        "keys": block("steps", layer.key_positions, "i4"),
+        "readers": block("steps", readers, "i4"),
+        "keys": block("steps", keys, "i4"),
         "kv": block("steps", [groups.index(one) for one in kv], "i4"),
-        **numbers(made, [made[kv.index(group)] for group in groups]),
+        **numbers(made, [made[kv.index(group)] for group in groups], sighted=sighted),
         "projection": None,
         "columns": None,
     }
 
 
-def numbers(made: Sequence[Steps], groups: Sequence[Steps]) -> dict[str, Any]:
-    """The arrays of 2-D steps, a head each; groups: steps that have each key head once."""
+def _joined(made: Sequence[Steps], keys: Any) -> Steps:
+    """The rows of several steps of one head as one, of some of the keys."""
+    parts: dict[str, Any] = {}
+    for name, array in vars(made[0]).items():
+        if name in ("key", "value"):
+            parts[name] = array[keys]
+        elif isinstance(array, np.ndarray) and name != "sinks":
+            rows = np.concatenate([getattr(one, name) for one in made])
+            of_keys = rows.ndim == 2 and name not in ("query", "output")
+            parts[name] = rows[:, keys] if of_keys else rows
+    # shares stay right: they are of `output`, which is that of the whole row
+    return replace(made[0], words=None, **parts)
+
+
+def numbers(made: Sequence[Steps], groups: Sequence[Steps], *, sighted: bool) -> dict[str, Any]:
+    """The arrays of 2-D steps, a head each; groups: steps that have each key head once; sighted:
+    whether they are of all rows and heads of a layer whose sight is in the file."""
     first = made[0]
-    alike = all(np.array_equal(one.seen, first.seen) for one in made)
+    # null is read as `scaled` where the sight of the level, which is of whole layers, allows it
+    alike = all(one.seen.all() for one in made) or (
+        sighted and all(np.array_equal(one.seen, first.seen) for one in made)
+    )
     plain = first.softcap is None and first.bias is None and alike
 
     def stacked(name: str) -> Any:

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from regard.record import Side
+from regard.views.cells import clip, one_line
 from regard.views.labels import key_labels, one_text, query_labels
+from regard.views.page.assembly import Draft
+from regard.views.page.fallback import steps_fallback
 from regard.views.page.packing import block
 from regard.views.page.spelled import numbers
 from regard.views.page.units import side_data
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
 
     from jaxtyping import Float
 
     from regard.mechanism.steps import Steps
+    from regard.views.page.assembly import Page
 
     Matrix = Float[np.ndarray, "rows columns"]
 
@@ -30,6 +35,36 @@ class Projection(Protocol):
 
     @property
     def weights(self) -> tuple[Matrix, Matrix, Matrix]: ...
+
+
+def page_of_steps(
+    steps: Steps,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "The four steps of attention",
+    projection: Projection | None = None,
+    columns: Sequence[int] | None = None,
+    budget: int = 10_000_000,
+) -> Page:
+    """One HTML file with every number of the four steps; written to `path` if given.
+
+    projection: what query, key and value were made with (`.x`, `.weights`). columns: the numbers
+    of the value's columns, where only some are known. Raises InputError if it does not fit the
+    budget, in bytes, or cannot be written.
+    """
+    heads = "".join(f"{size} × " for size in steps.scores.shape[:-2])
+    subtitle = f"{heads}{steps.scores.shape[-2]} queries × {steps.scores.shape[-1]} keys"
+    draft = Draft(
+        title=clip(one_line(title), 120),
+        subtitle=subtitle,
+        books=[steps_book(steps, projection, columns)],
+        start={"book": 0, "unit": 0, "head": 0, "step": 1, "view": "steps"},
+        still=steps_fallback(title, subtitle, steps),
+        budget=budget,
+        kept=["every number of the four steps"],
+    )
+    _ = draft.room  # all of it is there already: says so if it does not fit
+    return draft.page(path)
 
 
 def steps_book(
@@ -73,7 +108,7 @@ def steps_book(
                 "readers": block("steps", np.arange(len(queries)), "i4"),
                 "keys": block("steps", np.arange(len(keys)), "i4"),
                 "kv": block("steps", kv, "i4"),
-                **numbers(made, groups),
+                **numbers(made, groups, sighted=True),
                 "projection": None if projection is None else _projection(projection),
                 "columns": None if columns is None else [int(column) for column in columns],
             }

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from regard.views.page.packing import block, fractions, indices, signed
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64
 
-    from regard.views.page.level import Level, Rows
+    from regard.views.page.level import Level, Rows, Tops
 
-NONE = -1
+NONE: Final = -1
 
 
 class Strongest:
     """The `most` strongest links of each reader, one for each unit it reads: that of the head that
     goes furthest beyond its habit. What is no link (special tokens, punctuation, the reader
-    itself) and heads that read a place are set aside, as in `regard.questions.strongest`."""
+    itself) and heads that read a place are set aside, as in `regard.questions.strongest`.
+
+    All arrays `(readers, most)`, furthest beyond habit first; head and key -1 where there is none.
+    """
 
     def __init__(self, level: Level, most: int) -> None:
         readers = len(level.readers.words)
@@ -26,33 +31,71 @@ class Strongest:
         shape = (readers, self.most)
         self.head = np.full(shape, NONE)
         self.key = np.full(shape, NONE)
-        self.lift = np.full(shape, -np.inf)
-        self.weight = np.zeros(shape)
-        self.share = np.full(shape, np.nan)
+        self.lift = np.full(shape, -np.inf, np.float32)
+        self.weight = np.zeros(shape, np.float32)
+        self.share = np.full(shape, np.nan, np.float32)
 
     def add_rows(self, index: int, rows: Rows) -> None:
         """Whole rows of one layer."""
         level = self.level
         rank = level.ranking(index)
         keys = np.arange(len(level.keys.words))
-        lift = rows.weights - level.usual(index, rows.readers, keys[None, :])
         barred = ~rows.visible | rank.barred
         if rank.own:
             barred |= keys == rows.readers[:, None]
-        lift[:, barred] = -np.inf
-        lift[rank.positional] = -np.inf
+        lift = rows.weights - level.usual(index, rows.readers, keys[None, :])
         if not lift.size:
             return
+        lift[rank.positional] = -np.inf
         lift[np.isnan(lift)] = -np.inf
         head = lift.argmax(axis=0)  # (r, keys)
-        best = lift.max(axis=0)
-        chosen = largest(best, self.most)
+        best = np.where(barred, -np.inf, lift.max(axis=0))
+        key = largest(best, self.most)
         row = np.arange(len(rows.readers))[:, None]
-        of = head[row, chosen], row, chosen
-        shares = np.full(chosen.shape, np.nan) if rows.shares is None else rows.shares[of]
-        self.add(index, rows.readers, of[0], chosen, rows.weights[of], shares, best[row, chosen])
+        of = head[row, key], row, key
+        shares = np.full(key.shape, np.nan) if rows.shares is None else rows.shares[of]
+        self._add(index, rows.readers, of[0], key, rows.weights[of], shares, best[row, key])
 
-    def add(
+    def add_tops(self, index: int, tops: Tops) -> None:
+        """The largest weights of the rows of one layer."""
+        rank = self.level.ranking(index)
+        lift = tops.weight - self.level.usual(index, tops.readers, tops.key)
+        barred = (tops.key < 0) | rank.barred[tops.key]
+        if rank.own:
+            barred |= tops.key == tops.readers[:, None]
+        lift[barred] = -np.inf
+        lift[rank.positional] = -np.inf
+        heads, readers, most = tops.key.shape
+        head = np.broadcast_to(np.arange(heads)[:, None, None], tops.key.shape)
+
+        def by_reader(array: Any) -> Any:
+            return array.transpose(1, 0, 2).reshape(readers, heads * most)
+
+        self._add(
+            index,
+            tops.readers,
+            *map(by_reader, (head, tops.key, tops.weight, tops.share, lift)),
+        )
+
+    def data(self, most: int | None = None) -> dict[str, Any] | None:
+        """For the page; of each reader the first `most`. None where no link stands out."""
+        of = slice(0, most)
+        none = ~np.isfinite(self.lift[:, of])
+        if none.all():
+            return None
+        readers = np.flatnonzero(~none.all(axis=1))
+        none = none[readers]
+        share = np.where(none, np.nan, self.share[readers, of])
+        head, key = (np.where(none, NONE, array[readers, of]) for array in (self.head, self.key))
+        return {
+            "readers": block("core", readers, "i4"),
+            "head": indices("core", head, self.level.heads),
+            "key": indices("core", key, len(self.level.keys.words)),
+            "weight": fractions("core", np.where(none, 0, self.weight[readers, of])),
+            "share": None if np.isnan(share).all() else signed("core", share),
+        }
+
+    def _add(
         self,
         index: int,
         readers: Int64[np.ndarray, " r"],
@@ -77,15 +120,11 @@ class Strongest:
         again = both["key"][row, by_key]
         repeated = np.zeros(again.shape, np.bool_)
         repeated[:, 1:] = again[:, 1:] == again[:, :-1]
-        both["lift"][np.broadcast_to(row, repeated.shape)[repeated], by_key[repeated]] = -np.inf
-        best = np.argsort(-both["lift"], axis=1, kind="stable")[:, : self.most]
+        lift = both["lift"]
+        lift[row, by_key] = np.where(repeated, -np.inf, lift[row, by_key])
+        best = np.argsort(-lift, axis=1, kind="stable")[:, : self.most]
         for name, part in both.items():
             getattr(self, name)[readers] = part[row, best]
-
-    def done(self) -> None:
-        """Marks the places that no link fills."""
-        self.head[~np.isfinite(self.lift)] = NONE
-        self.key[~np.isfinite(self.lift)] = NONE
 
 
 def largest(numbers: Float[np.ndarray, "... n"], most: int) -> Int64[np.ndarray, "... most"]:
