@@ -71,6 +71,23 @@ export function palette() {
   return current.palette;
 }
 
+/**
+ * Everything that `draw` paints has the colours of `root`, whatever the scheme that holds.
+ * @template T
+ * @param {Element} root
+ * @param {() => T} draw
+ * @returns {T}
+ */
+export function paintedAs(root, draw) {
+  const before = current;
+  current = { dark: DARK.matches, palette: new Palette(root) };
+  try {
+    return draw();
+  } finally {
+    current = before;
+  }
+}
+
 /** Calls back when the page turns dark or light: what is painted must be painted again. */
 export function onScheme(/** @type {() => void} */ redraw) {
   DARK.addEventListener("change", redraw);
