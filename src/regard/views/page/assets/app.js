@@ -2,6 +2,7 @@
 /** Decodes the data, builds the views, and keeps them and the reader of the page together. */
 
 import { Book } from "./book.js";
+import { mountBooks } from "./books.js";
 import { decoded } from "./data.js";
 import { el } from "./dom.js";
 import { mountExport } from "./export.js";
@@ -23,6 +24,7 @@ import { Store } from "./state.js";
 
 /** The views in the order in which they stand: name, title, what builds it. */
 const VIEWS = /** @type {const} */ ([
+  ["books", "Which attention", mountBooks],
   ["versus", "Two texts", mountVersus],
   ["generation", "What the model wrote", mountGeneration],
   ["switches", "How it is shown", mountSwitches],

@@ -192,10 +192,10 @@ export class Heatmap {
     context.strokeStyle = palette().focus;
     context.lineWidth = 1.5;
     for (const row of marks.rows) {
-      context.strokeRect(view.left - 2, view.rowAt(row), view.width + 4, size);
+      context.strokeRect(view.columnAt(0), view.rowAt(row), view.columns * view.size, size);
     }
     if (marks.column !== null) {
-      context.strokeRect(view.columnAt(marks.column), view.top - 2, size, view.height + 4);
+      context.strokeRect(view.columnAt(marks.column), view.rowAt(0), size, view.rows * view.size);
     }
     if (!marks.cell) return;
     const [x, y] = [view.columnAt(marks.cell.column), view.rowAt(marks.cell.row)];

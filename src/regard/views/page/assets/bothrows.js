@@ -1,0 +1,95 @@
+// @ts-check
+/** What one word reads in two texts, in the same heads: bars side by side, word by word. */
+
+import { el, word } from "./dom.js";
+import { fraction, many } from "./numbers.js";
+import { headsNamed, inQuotes } from "./wording.js";
+
+/** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").Row} Row */
+/** @typedef {import("./types.js").VersusData} VersusData */
+/** @typedef {import("./alignment.js").Pair} Pair */
+
+/** Words of a text that are all listed; of a longer one, those read most. */
+const MOST_LISTED = 24;
+
+export class BothRows {
+  constructor(
+    /** @type {App} */ app,
+    /** @type {VersusData} */ versus,
+    /** @type {Pair[]} */ pairs,
+  ) {
+    this.a = app.books[versus.a];
+    this.b = app.books[versus.b];
+    this.versus = versus;
+    this.pairs = pairs;
+    this.root = el("div", { "data-both": "" });
+  }
+
+  /** What the word reads in these heads, in A and in B. */
+  show(/** @type {number[]} */ heads) {
+    const { versus } = this;
+    const title = `What ${inQuotes(this.a.words.readers.names[versus.a_unit])} reads in both texts, in ${headsNamed(this.a, heads)}`;
+    const a = this.a.words.row(heads, versus.a_unit);
+    const b = this.b.words.row(heads, versus.b_unit);
+    this.root.replaceChildren(
+      el("h3", {}, title),
+      ...(a && b ? this.table(a, b) : [el("p", {}, "These rows are not in this file.")]),
+    );
+  }
+
+  table(/** @type {Row} */ a, /** @type {Row} */ b) {
+    const size = (/** @type {Pair} */ [i, j]) => Math.max(heldWeight(a, i), heldWeight(b, j));
+    const ranked = [...this.pairs].sort((one, other) => size(other) - size(one));
+    const least = ranked.length > MOST_LISTED ? size(ranked[MOST_LISTED - 1]) : -Infinity;
+    const listed = this.pairs.filter((pair) => size(pair) >= least).slice(0, MOST_LISTED);
+    const left = this.pairs.length - listed.length;
+    const top = ["word", "A", "", "word", "B", ""].map((text) =>
+      text ? el("th", { scope: "col" }, text) : el("td", {}),
+    );
+    return [
+      el(
+        "table",
+        { class: "versus-rows" },
+        el("thead", {}, el("tr", {}, ...top)),
+        el("tbody", {}, ...listed.map((pair) => this.line(pair, a, b))),
+      ),
+      left > 0 && el("p", { class: "quiet" }, `and ${many(left, "word")} that it reads less`),
+    ].filter((part) => part !== false);
+  }
+
+  line(/** @type {Pair} */ [i, j], /** @type {Row} */ a, /** @type {Row} */ b) {
+    const { versus } = this;
+    const marks = { [versus.a_first ?? -1]: "versus-first", [versus.a_second ?? -1]: "versus-second" };
+    const mark = i === null ? "" : (marks[i] ?? "");
+    return el(
+      "tr",
+      {},
+      ...weightCells(this.a.words.keys.names, i, a, mark),
+      ...weightCells(this.b.words.keys.names, j, b, mark),
+    );
+  }
+}
+
+/** A word, its weight and a bar; empty where this text has no such word. */
+function weightCells(
+  /** @type {string[]} */ names,
+  /** @type {number | null} */ unit,
+  /** @type {Row} */ row,
+  /** @type {string} */ mark,
+) {
+  if (unit === null) return [el("td", {}), el("td", {}), el("td", {})];
+  const bar = el("span", { class: "versus-bar" });
+  bar.style.setProperty("width", `${100 * heldWeight(row, unit)}%`);
+  return [
+    el("td", {}, mark ? el("mark", { class: mark }, word(names[unit], 16)) : word(names[unit], 16)),
+    el("td", { class: "number" }, fraction(row.weight[unit], row.bound)),
+    el("td", { class: "versus-room" }, bar),
+  ];
+}
+
+/** A weight, 0 where it is not in the file or the text has no such word. */
+function heldWeight(/** @type {Row} */ row, /** @type {number | null} */ unit) {
+  const weight = unit === null ? 0 : row.weight[unit];
+  return Number.isNaN(weight) ? 0 : weight;
+}
