@@ -22,9 +22,11 @@ import { shown } from "./state.js";
 
 /** @typedef {{first: number, last: number}} Span rows in the document */
 
-const SIDES = /** @type {const} */ (["readers", "keys"]);
+const BOTH_SIDES = /** @type {const} */ (["readers", "keys"]);
+/** From here on a word that is read stands out. */
+const STANDS_OUT = 0.1;
 /** Rows that are kept above and below what is seen. */
-const SPARE = 6;
+const SPARE_ROWS = 6;
 
 export class Columns {
   constructor(/** @type {App} */ app) {
@@ -41,7 +43,7 @@ export class Columns {
     this.scroller = el("div", { class: "scroller", onscroll: () => this.scrolled() }, this.sizer);
     this.above = el("div", { class: "edge" });
     this.below = el("div", { class: "edge" });
-    this.strip = el("div", { class: "strip", "aria-hidden": "true" });
+    this.strip = el("div", { class: "where", "aria-hidden": "true" });
     this.strip.addEventListener("click", (event) => this.jump(event));
     this.root = el(
       "div",
@@ -67,7 +69,7 @@ export class Columns {
 
   /** Another text, or other units: everything anew. */
   rebuild() {
-    for (const side of SIDES) {
+    for (const side of BOTH_SIDES) {
       this.options[side].clear();
       this.lists[side].replaceChildren();
       const [unit] = shown(this.app.store.get());
@@ -82,7 +84,7 @@ export class Columns {
     const all = shown(state).map((unit) => partnersOf(this.app, unit, state));
     for (const unit of shown(state).slice(0, 1)) this.setStop(ownSide(state), unit);
     const matches = matchesOf(this.app);
-    for (const side of SIDES) {
+    for (const side of BOTH_SIDES) {
       for (const [unit, option] of this.options[side]) {
         this.dress(side, unit, option, state, all, matches[side].has(unit));
       }
@@ -91,7 +93,7 @@ export class Columns {
     const jump = (/** @type {SideName} */ side, /** @type {number} */ unit) =>
       this.focus(side, unit);
     edgesOf(this.app, all, this.seen(), this.above, this.below, jump);
-    stripOf(this.strip, this.app, all, this.seen(), this.length());
+    stripOf(this.strip, all, this.seen(), this.length());
   }
 
   /** Scrolls so that a unit is in the middle, unless it is in sight. */
@@ -142,10 +144,10 @@ export class Columns {
   refresh() {
     const { first, last } = this.seen();
     this.span = {
-      first: Math.max(first - SPARE, 0),
-      last: Math.min(last + SPARE, this.length() - 1),
+      first: Math.max(first - SPARE_ROWS, 0),
+      last: Math.min(last + SPARE_ROWS, this.length() - 1),
     };
-    for (const side of SIDES) this.fill(side);
+    for (const side of BOTH_SIDES) this.fill(side);
     this.paint();
   }
 
@@ -204,15 +206,15 @@ export class Columns {
     const own = side === ownSide(state);
     const held = own && state.locked.includes(unit);
     const place = own ? shown(state).indexOf(unit) : -1;
-    const partner = !own && all.some((of) => Math.abs(of?.value[unit] ?? 0) >= LEAST_VALUE);
+    const strong = !own && all.some((of) => Math.abs(of?.value[unit] ?? 0) >= STANDS_OUT);
     const classes = {
       special: level[side].special.data[unit] !== 0,
       shown: place >= 0,
       held,
-      partner,
+      strong,
       found,
       target: !own && state.target === unit,
-      unseen: !own && all.length > 0 && !isSeen(level, state, all, unit),
+      cannot: !own && all.length > 0 && !isSeen(level, state, all, unit),
       absent: side === "readers" && !isHeld(level, state, unit),
     };
     for (const [name, on] of Object.entries(classes)) option.classList.toggle(name, on);
@@ -234,7 +236,7 @@ export class Columns {
   list(/** @type {SideName} */ side) {
     const list = el("div", {
       role: "listbox",
-      class: `column ${side}`,
+      class: "column", "data-column": side,
       "aria-multiselectable": "true",
       "aria-label": side === "readers" ? "Who reads" : "Who is read",
     });

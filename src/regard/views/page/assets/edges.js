@@ -17,7 +17,7 @@ import { holdShown } from "./pointing.js";
 /** Partners that are named at one edge. */
 const NAMED_AWAY = 3;
 /** Parts that the strip is divided into. */
-const PARTS = 150;
+const STRIP_PARTS = 150;
 
 /**
  * Names the strongest partners above and below what is seen, and the words shown themselves.
@@ -31,23 +31,22 @@ const PARTS = 150;
 export function edgesOf(app, all, seen, above, below, jump) {
   const away = outOfView(app, all, seen);
   above.replaceChildren(
-    ...away.above.map((one) => button(app, one, seen.first - one.unit, "up", jump)),
+    ...away.above.map((one) => awayButton(app, one, seen.first - one.unit, "up", jump)),
   );
   below.replaceChildren(
-    ...away.below.map((one) => button(app, one, one.unit - seen.last, "down", jump)),
+    ...away.below.map((one) => awayButton(app, one, one.unit - seen.last, "down", jump)),
   );
 }
 
 /**
  * Marks on a strip, the whole text from top to bottom: the partners, what is shown, what is seen.
  * @param {HTMLElement} strip
- * @param {App} app
  * @param {(Partners | null)[]} all
  * @param {{first: number, last: number}} seen
  * @param {number} length units of the text
  */
-export function stripOf(strip, app, all, seen, length) {
-  const parts = Math.min(PARTS, length);
+export function stripOf(strip, all, seen, length) {
+  const parts = Math.min(STRIP_PARTS, length);
   const marks = new Float64Array(parts);
   const part = (/** @type {number} */ unit) => Math.floor((unit * parts) / length);
   for (const of of all) {
@@ -103,7 +102,7 @@ function outOfView(
 }
 
 /** ↑ dog .60, 812 words up */
-function button(
+function awayButton(
   /** @type {App} */ app,
   /** @type {Away} */ away,
   /** @type {number} */ distance,
@@ -115,7 +114,7 @@ function button(
   const what = state.level === "pieces" && app.book().pieces ? "piece" : "word";
   const made = el(
     "button",
-    { type: "button", class: `away ${side} ink-${place + 1}`, "data-away": unit },
+    { type: "button", class: `away ink-${place + 1}`, "data-away": side },
     way === "up" ? "↑ " : "↓ ",
     word(app.book().level(state.level)[side].texts[unit], 16),
     value === null ? "" : el("b", { class: "number" }, ` ${fraction(value, away.bound)}`),

@@ -14,7 +14,7 @@ import { headsNamed, inQuotes } from "./wording.js";
  */
 
 /** New words around the chosen one that are listed with what was read. */
-const AROUND = 8;
+const WRITINGS = 8;
 /** Words named for each of them. */
 const NAMED_READ = 3;
 
@@ -50,9 +50,9 @@ export function mountGeneration(/** @type {HTMLElement} */ root, /** @type {App}
     root.hidden = app.book().data.written === null;
     back.disabled = unit !== null && unit <= firstNew(app);
     on.disabled = unit !== null && unit >= total - 1;
-    mark(text, unit);
+    markWriting(text, unit);
     sentence.replaceChildren(...saidOf(app, unit));
-    list.replaceChildren(...around(app, unit).map((one) => lineOf(app, one, unit)));
+    list.replaceChildren(...writingsAround(app, unit).map((one) => writingLine(app, one, unit)));
   };
   const rebuild = () => {
     const level = app.book().level(store.get().level);
@@ -95,7 +95,7 @@ function writeWord(/** @type {App} */ app, /** @type {number} */ unit) {
 }
 
 /** Marks the word that is being written. */
-function mark(/** @type {RunningText} */ text, /** @type {number | null} */ unit) {
+function markWriting(/** @type {RunningText} */ text, /** @type {number | null} */ unit) {
   for (const old of text.root.querySelectorAll(".writing")) old.classList.remove("writing");
   if (unit !== null) text.buttons[unit]?.classList.add("writing");
 }
@@ -120,16 +120,16 @@ function saidOf(/** @type {App} */ app, /** @type {number | null} */ unit) {
 }
 
 /** The new units around the chosen one. */
-function around(/** @type {App} */ app, /** @type {number | null} */ unit) {
+function writingsAround(/** @type {App} */ app, /** @type {number | null} */ unit) {
   const first = firstNew(app);
   const total = app.book().level(app.store.get().level).readers.names.length;
-  const start = Math.max(first, Math.min((unit ?? first) - AROUND / 2, total - AROUND));
+  const start = Math.max(first, Math.min((unit ?? first) - WRITINGS / 2, total - WRITINGS));
   const found = [];
-  for (let one = start; one < Math.min(start + AROUND, total); one++) found.push(one);
+  for (let one = start; one < Math.min(start + WRITINGS, total); one++) found.push(one);
   return found;
 }
 
-function lineOf(
+function writingLine(
   /** @type {App} */ app,
   /** @type {number} */ unit,
   /** @type {number | null} */ chosen,

@@ -7,7 +7,7 @@ import { letGo, nextPartner, stepHead } from "./pointing.js";
 /** @typedef {import("./types.js").App} App */
 
 /** @type {[keys: string, does: string][]} */
-const KEYS = [
+const KEY_LIST = [
   ["Tab", "from one part of the page to the next"],
   ["↑ ↓", "the word above, below; Page Up, Page Down, Home, End go further"],
   ["← →", "from one column to the other; in running text, to the next word"],
@@ -22,7 +22,7 @@ const KEYS = [
 export function mountKeyboard(/** @type {HTMLElement} */ main, /** @type {App} */ app) {
   const single = el("input", { type: "checkbox", name: "keys", checked: true });
   const dialog = keysDialog(single);
-  const open = el("button", { type: "button", class: "keys", onclick: () => dialog.showModal() }, "Keys");
+  const open = el("button", { type: "button", class: "keys-open", onclick: () => dialog.showModal() }, "Keys");
   main.querySelector("header")?.append(open);
   main.append(dialog);
   /** @type {Record<string, () => void>} */
@@ -51,7 +51,7 @@ function keysDialog(/** @type {HTMLInputElement} */ single) {
     "dialog",
     { class: "keys-list", "aria-labelledby": "regard-keys" },
     el("h2", { id: "regard-keys" }, "Keys"),
-    el("dl", {}, ...KEYS.flatMap(([keys, does]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, does)])),
+    el("dl", {}, ...KEY_LIST.flatMap(([keys, does]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, does)])),
     el("p", {}, el("label", { class: "check" }, single, "[ ] p / ? work as keys of their own")),
     el("button", { type: "button", onclick: () => dialog.close() }, "Close"),
   );

@@ -42,7 +42,7 @@ export function drawLines(into, app, all, span, rowHeight) {
         "data-to": to,
         "data-weight": partner.weight,
         class: `line ink-${place + 1}${partner.value < 0 ? " negative" : ""}`,
-        d: curve(heightOf(from, span, rowHeight), heightOf(to, span, rowHeight), width),
+        d: curveBetween(heightOf(from, span, rowHeight), heightOf(to, span, rowHeight), width),
       });
       const size = Math.min(Math.abs(partner.value), 1);
       path.style.setProperty("stroke-width", `${Math.max(size * THICKEST, 0.75).toFixed(2)}px`);
@@ -59,18 +59,18 @@ function inReach(
   /** @type {Partners} */ of,
   /** @type {{first: number, last: number}} */ span,
 ) {
-  const own = beyond(of.unit, span);
+  const own = outside(of.unit, span);
   let out = 0;
   return of.strongest.filter((partner) => {
     if (Math.abs(partner.value) < LEAST_VALUE) return false;
-    const there = beyond(partner.unit, span);
+    const there = outside(partner.unit, span);
     if (there !== 0 && own === there) return false;
     return (there === 0 && own === 0) || ++out <= LEADING_OUT;
   });
 }
 
 /** −1 above the rows in the document, 1 below them, 0 among them. */
-function beyond(/** @type {number} */ unit, /** @type {{first: number, last: number}} */ span) {
+function outside(/** @type {number} */ unit, /** @type {{first: number, last: number}} */ span) {
   if (unit < span.first) return -1;
   return unit > span.last ? 1 : 0;
 }
@@ -85,7 +85,7 @@ function heightOf(
   return (row + 0.5) * rowHeight;
 }
 
-function curve(
+function curveBetween(
   /** @type {number} */ from,
   /** @type {number} */ to,
   /** @type {number} */ width,

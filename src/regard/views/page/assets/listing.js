@@ -3,7 +3,7 @@
 
 import { el, word } from "./dom.js";
 import { fraction } from "./numbers.js";
-import { LEAST_VALUE, largest, partnersOf } from "./partners.js";
+import { LEAST_VALUE, partnersOf } from "./partners.js";
 import { hold } from "./pointing.js";
 import { differs, shown } from "./state.js";
 import {
@@ -27,7 +27,7 @@ import {
 /** @typedef {{cells: (Node | string)[], size: number, target?: boolean}} Line */
 
 /** Lines of a table. */
-const LINES = 12;
+const TABLE_LINES = 12;
 /** A row that is so short is listed whole. */
 const WHOLE_ROW = 24;
 /** How long the pointer rests on a word before it is spoken: milliseconds. */
@@ -45,7 +45,7 @@ export function mountListing(/** @type {HTMLElement} */ root, /** @type {App} */
     );
   };
   app.store.subscribe((state, before) => {
-    if (!differs(state, before, ...LISTED)) return;
+    if (!differs(state, before, ...LISTED_PARTS)) return;
     draw();
     if (!differs(state, before, "heads", "direction", "pointed", "locked", "level")) return;
     clearTimeout(timer);
@@ -55,7 +55,7 @@ export function mountListing(/** @type {HTMLElement} */ root, /** @type {App} */
 }
 
 /** The parts of the state that the listing shows. */
-const LISTED = /** @type {(keyof State)[]} */ ([
+const LISTED_PARTS = /** @type {(keyof State)[]} */ ([
   "book",
   "level",
   "heads",
@@ -112,8 +112,8 @@ function readingPart(
   const where = headsNamed(book, state.heads);
   const parts = [
     el("h3", {}, inQuotes(name), ` reads, in ${where}`),
-    said(characterOf(book, state.heads)),
-    said(state.level === "words" ? piecesSaid(book, unit) : ""),
+    quietLine(characterOf(book, state.heads)),
+    quietLine(state.level === "words" ? piecesSaid(book, unit) : ""),
   ];
   const found = partnersOf(app, unit);
   if (!found?.row) return [...parts, ...notHeld(app, name, where)];
@@ -122,9 +122,9 @@ function readingPart(
   return [
     ...parts,
     rowTable(app, found, row),
-    said(restSaid(app, found)),
-    said(apartSaid(book, keys, row.apart, `${inQuotes(name)} here`)),
-    said(sumSaid(row)),
+    quietLine(restSaid(app, found)),
+    quietLine(apartSaid(book, keys, row.apart, `${inQuotes(name)} here`)),
+    quietLine(sumSaid(row)),
   ];
 }
 
@@ -135,7 +135,6 @@ function rowTable(
   /** @type {Row} */ row,
 ) {
   const state = app.store.get();
-  const keys = app.book().level(state.level).keys;
   const lift = state.measure === "lift";
   const columns = ["word", state.without && !lift ? "weight, rest" : "weight"];
   if (row.habit) columns.push("habit");
@@ -157,7 +156,7 @@ function rowTable(
 function listedPartners(/** @type {Partners} */ found) {
   const known = found.strongest.length;
   if (known <= WHOLE_ROW) return found.strongest;
-  const lines = found.strongest.slice(0, LINES);
+  const lines = found.strongest.slice(0, TABLE_LINES);
   const worth = lines.filter(({ value }) => Math.abs(value) >= LEAST_VALUE);
   return worth.length ? worth : lines.slice(0, 1);
 }
@@ -219,7 +218,7 @@ function strongestPart(/** @type {App} */ app, /** @type {number} */ unit) {
   const state = app.store.get();
   const book = app.book();
   const level = book.level(state.level);
-  const strong = level.strongest(unit).slice(0, LINES);
+  const strong = level.strongest(unit).slice(0, TABLE_LINES);
   if (!strong.length) return [];
   const habits = strong.some((one) => one.habit !== null);
   const lines = strong.map((one) => {
@@ -229,21 +228,21 @@ function strongestPart(/** @type {App} */ app, /** @type {number} */ unit) {
       word(level.keys.names[one.key], 24),
       fraction(one.weight, level.data.links?.bound === true),
       ...(habits ? [fraction(one.habit)] : []),
-      el("button", { type: "button", class: "plain", onclick: choose, "aria-pressed": chosen(state, one.head) }, label),
+      el("button", { type: "button", class: "plain", onclick: choose, "aria-pressed": isChosenHead(state, one.head) }, label),
     ];
-    return { cells, size: one.weight, target: chosen(state, one.head) && state.target === one.key };
+    return { cells, size: one.weight, target: isChosenHead(state, one.head) && state.target === one.key };
   });
   const columns = ["word", "weight", ...(habits ? ["habit"] : []), "head"];
   const title = habits ? "Strongest of all heads, beyond habit" : "Strongest of all heads";
   const over = book.data.habit?.over ? `, over ${book.data.habit.over}` : "";
   return [
     el("h3", {}, title),
-    habits && said(`Habit is what that head usually gives a word at this distance${over}.`),
+    habits && quietLine(`Habit is what that head usually gives a word at this distance${over}.`),
     tableOf(`${title}; a head's name chooses it`, columns, lines),
   ];
 }
 
-function chosen(/** @type {State} */ state, /** @type {number} */ head) {
+function isChosenHead(/** @type {State} */ state, /** @type {number} */ head) {
   return state.heads.length === 1 && state.heads[0] === head;
 }
 
@@ -258,7 +257,7 @@ function readByPart(
   const level = book.level(state.level);
   const where = headsNamed(book, state.heads);
   const found = partnersOf(app, unit, { ...state, direction: "readBy" });
-  const most = state.direction === "reads" ? 4 : LINES;
+  const most = state.direction === "reads" ? 4 : TABLE_LINES;
   const strongest = (found?.strongest ?? []).filter(({ value }) => Math.abs(value) >= LEAST_VALUE);
   const lines = strongest.slice(0, most).map((one) => ({
     cells: [toReader(app, one.unit), fraction(one.value, found?.bound)],
@@ -267,12 +266,12 @@ function readByPart(
   }));
   return [
     el("h3", {}, "Who reads ", inQuotes(name), `, in ${where}`),
-    state.direction === "readBy" && said(characterOf(book, state.heads)),
+    state.direction === "readBy" && quietLine(characterOf(book, state.heads)),
     lines.length
       ? tableOf(`${measureNamed(state.measure)}, largest first`, ["word", measureNamed(state.measure)], lines)
       : el("p", {}, found?.exact ? "No word does." : "No word whose weights this file holds."),
-    lines.length > 0 && !found?.exact && said("As far as this file holds the rows of its readers."),
-    said(receivedSaid(app, level, unit)),
+    lines.length > 0 && !found?.exact && quietLine("As far as this file holds the rows of its readers."),
+    quietLine(receivedSaid(app, level, unit)),
   ];
 }
 
@@ -310,7 +309,7 @@ function toReader(/** @type {App} */ app, /** @type {number} */ unit) {
   return el("button", { type: "button", class: "plain", onclick: go }, word(level.readers.names[unit], 24));
 }
 
-function said(/** @type {string} */ text) {
+function quietLine(/** @type {string} */ text) {
   return text ? el("p", { class: "quiet" }, text) : null;
 }
 

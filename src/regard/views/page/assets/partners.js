@@ -55,7 +55,7 @@ export function partnersOf(
   if (!known) REMEMBERED.set(level, (known = new Map()));
   let found = known.get(name);
   if (found === undefined) {
-    found = state.direction === "reads" ? read(level, state, unit) : readBy(level, state, unit);
+    found = state.direction === "reads" ? readingOf(level, state, unit) : readersOf(level, state, unit);
     if (known.size > 24) known.clear();
     known.set(name, found);
   }
@@ -106,7 +106,7 @@ export function largest(
 const REMEMBERED = new WeakMap();
 
 /** @returns {Partners | null} */
-function read(
+function readingOf(
   /** @type {LevelView} */ level,
   /** @type {State} */ state,
   /** @type {number} */ reader,
@@ -126,7 +126,7 @@ function read(
 }
 
 /** @returns {Partners} */
-function readBy(
+function readersOf(
   /** @type {LevelView} */ level,
   /** @type {State} */ state,
   /** @type {number} */ key,

@@ -18,7 +18,7 @@ import { shown } from "./state.js";
 /** Units of a text that is still shown as running text. */
 export const RUNNING_MOST = 2000;
 /** Partners whose number stands above them. */
-const NUMBERED = 8;
+const MOST_NUMBERED = 8;
 /** Values that are numbered. */
 const NUMBER_FROM = 0.03;
 
@@ -63,7 +63,7 @@ export class RunningText {
     const of = level[this.shows === "keys" ? "keys" : "readers"];
     const written = book.data.written;
     const first = written && (level === book.words ? written.unit : written.piece);
-    this.root.setAttribute("aria-label", LABELS[this.shows]);
+    this.root.setAttribute("aria-label", RUNNING_LABELS[this.shows]);
     this.buttons = of.texts.map((text, unit) => {
       const button = el(
         "button",
@@ -95,7 +95,7 @@ export class RunningText {
     const own = here === null || here === ownSide(state);
     const found = matchesOf(this.app)[here ?? "readers"];
     const numbered = new Set(
-      all.flatMap((of) => (of ? of.strongest.slice(0, NUMBERED).map(({ unit }) => unit) : [])),
+      all.flatMap((of) => (of ? of.strongest.slice(0, MOST_NUMBERED).map(({ unit }) => unit) : [])),
     );
     this.buttons.forEach((button, unit) => {
       const place = own ? units.indexOf(unit) : -1;
@@ -105,7 +105,7 @@ export class RunningText {
         own && state.locked.includes(unit) ? "held" : "",
         Math.abs(value) >= LEAST_VALUE ? value.toFixed(3) : "",
         numbered.has(unit) && Math.abs(value) >= NUMBER_FROM ? fraction(value) : "",
-        partners && all.length > 0 && !isReached(level, state, units, unit) ? "unseen" : "",
+        partners && all.length > 0 && !isReached(level, state, units, unit) ? "cannot" : "",
         partners && state.target === unit ? "target" : "",
         found.has(unit) ? "found" : "",
       ].join();
@@ -116,11 +116,11 @@ export class RunningText {
   }
 
   dress(/** @type {HTMLElement} */ button, /** @type {string} */ look) {
-    const [place, held, value, number, unseen, target, found] = look.split(",");
+    const [place, held, value, number, cannot, target, found] = look.split(",");
     const classes = {
       shown: Number(place) >= 0,
       held,
-      unseen,
+      cannot,
       target,
       found,
       negative: Number(value) < 0,
@@ -133,6 +133,15 @@ export class RunningText {
     button.style.setProperty("--line", Number(place) >= 0 ? `var(--line-${Number(place) + 1})` : "");
     if (number) button.setAttribute("data-above", number);
     else button.removeAttribute("data-above");
+  }
+
+  /** Scrolls this text, and nothing else, so that a unit is in sight. */
+  show(/** @type {SideName} */ side, /** @type {number} */ unit) {
+    const button = this.buttons[unit];
+    if (!button || (this.shows !== "both" && this.shows !== side)) return;
+    const [box, frame] = [button.getBoundingClientRect(), this.root.getBoundingClientRect()];
+    if (box.top >= frame.top && box.bottom <= frame.bottom) return;
+    this.root.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
   }
 
   setStop(/** @type {number} */ unit) {
@@ -162,7 +171,7 @@ export class RunningText {
   }
 }
 
-const LABELS = {
+const RUNNING_LABELS = {
   both: "The text, word by word",
   readers: "The text that reads, word by word",
   keys: "The text that is read, word by word",

@@ -111,7 +111,7 @@ function unitsFound(/** @type {Side} */ side, /** @type {string} */ query) {
   if (known?.query === wanted) return known.found;
   /** @type {Map<number, boolean>} */
   const found = new Map();
-  if (!known) SEARCHED.set(side, (known = { ...joined(side), query: "", found }));
+  if (!known) SEARCHED.set(side, (known = { ...searchable(side), query: "", found }));
   const { text, owner } = known;
   for (let at = text.indexOf(wanted); wanted && at >= 0; at = text.indexOf(wanted, at + 1)) {
     for (let unit = owner[at]; unit <= owner[at + wanted.length - 1]; unit++) {
@@ -124,7 +124,7 @@ function unitsFound(/** @type {Side} */ side, /** @type {string} */ query) {
 }
 
 /** The whole text in small letters, and which unit each of its characters belongs to. */
-function joined(/** @type {Side} */ side) {
+function searchable(/** @type {Side} */ side) {
   const texts = side.texts.map((text, unit) => (hasGapBefore(side, unit) ? " " : "") + folded(text));
   const owner = new Int32Array(texts.reduce((sum, text) => sum + text.length, 0));
   let at = 0;

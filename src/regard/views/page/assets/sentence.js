@@ -3,11 +3,12 @@
 
 import { Columns } from "./columns.js";
 import { el } from "./dom.js";
-import { mountSearch } from "./search.js";
+import { partnersOf } from "./partners.js";
 import { nextPartner } from "./pointing.js";
 import { RUNNING_MOST, RunningText } from "./running.js";
+import { mountSearch } from "./search.js";
 import { differs, shown } from "./state.js";
-import { headsNamed, measureNamed } from "./wording.js";
+import { headsNamed, inQuotes, listed, measureNamed } from "./wording.js";
 
 /** @typedef {import("./types.js").App} App */
 /** @typedef {import("./types.js").State} State */
@@ -16,18 +17,20 @@ export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} *
   const columns = new Columns(app);
   const tools = el("div", { class: "tools" });
   mountSearch(tools, app);
-  const onward = el("button", { type: "button", onclick: () => nextPartner(app) }, "Strongest ›");
+  const onward = el("button", { type: "button", onclick: () => nextPartner(app) }, "Strongest partner ›");
   onward.title = "To the next strongest partner (p)";
   tools.append(onward);
   const caption = el("p", { class: "quiet", "data-caption": "" });
   const texts = el("div", { class: "texts" });
   /** @type {RunningText[]} */
   let running = [];
-  root.append(tools, caption, el("div", { class: "two-ways" }, columns.root, texts));
+  const ways = el("div", { class: "two-ways" }, columns.root, texts);
+  root.append(tools, caption, ways);
 
   const rebuild = () => {
     running = runningTexts(app);
     texts.replaceChildren(...running.map((one) => one.root));
+    ways.classList.toggle("with-text", running.length > 0);
     for (const one of running) one.rebuild();
     columns.rebuild();
   };
@@ -35,11 +38,14 @@ export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} *
     caption.textContent = captionOf(app, state);
     onward.disabled = shown(state).length === 0;
   };
-  app.scroll.unit = (side, unit) => columns.show(side, unit);
+  app.scroll.unit = (side, unit) => {
+    columns.show(side, unit);
+    for (const one of running) one.show(side, unit);
+  };
   app.store.subscribe((state, before) => {
     if (differs(state, before, "book", "level")) {
       rebuild();
-    } else if (differs(state, before, ...DRAWN)) {
+    } else if (differs(state, before, ...SENTENCE_PARTS)) {
       columns.paint();
       for (const one of running) one.paint();
     }
@@ -48,11 +54,11 @@ export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} *
   rebuild();
   paint(app.store.get());
   const [first] = shown(app.store.get());
-  if (first !== undefined) requestAnimationFrame(() => columns.show("readers", first));
+  if (first !== undefined) requestAnimationFrame(() => app.scroll.unit?.("readers", first));
 }
 
 /** The parts of the state that change what is drawn. */
-const DRAWN = /** @type {(keyof State)[]} */ ([
+const SENTENCE_PARTS = /** @type {(keyof State)[]} */ ([
   "heads",
   "direction",
   "pointed",
@@ -76,6 +82,12 @@ function runningTexts(/** @type {App} */ app) {
 /** What the lines are, in one sentence, and what to do. */
 function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
   const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}`;
+  const missing = shown(state).filter((unit) => partnersOf(app, unit, state) === null);
+  if (missing.length) {
+    const { names } = app.book().level(state.level).readers;
+    const who = listed(missing.map((unit) => inQuotes(names[unit])));
+    return `This file does not hold what ${who} reads in ${headsNamed(app.book(), state.heads)}.`;
+  }
   const held = state.locked.length > 0;
   const lines = state.direction === "reads" ? "Lines lead to what a word reads" : "Lines come from who reads a word";
   const hint = held

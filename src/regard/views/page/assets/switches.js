@@ -43,8 +43,8 @@ export function mountSwitches(/** @type {HTMLElement} */ root, /** @type {App} *
   const measure = radios("measure", "Thickness:", MEASURES, (value) =>
     set({ measure: /** @type {Measure} */ (value) }),
   );
-  const without = checkbox("without", (on) => set({ without: on }));
-  const log = checkbox("log", (on) => set({ log: on }));
+  const without = checkSwitch("without", (on) => set({ without: on }));
+  const log = checkSwitch("log", (on) => set({ log: on }));
   const note = el("p", { class: "quiet", role: "status", "data-note": "" });
   root.append(
     el("div", { class: "switches" }, direction, level, measure, without.root, log.root),
@@ -65,15 +65,15 @@ export function mountSwitches(/** @type {HTMLElement} */ root, /** @type {App} *
     without.root.hidden = apartNames(book.level(state.level).keys).length === 0;
     log.box.checked = state.log;
     log.text.textContent = "logarithmic colours in the matrix";
-    note.textContent = notes(app, state, reasons).join(" ");
+    note.textContent = notesOf(app, state, reasons).join(" ");
   };
   store.subscribe((state, before) => {
-    if (differs(state, before, ...FOLLOWED)) follow();
+    if (differs(state, before, ...SWITCHED_PARTS)) follow();
   });
   follow();
 }
 
-const FOLLOWED = /** @type {(keyof State)[]} */ ([
+const SWITCHED_PARTS = /** @type {(keyof State)[]} */ ([
   "book",
   "level",
   "heads",
@@ -111,7 +111,7 @@ function changeLevel(/** @type {App} */ app, /** @type {LevelName} */ level) {
   if (!pieces || level === state.level) return;
   const turned = (/** @type {number} */ unit, /** @type {"readers" | "keys"} */ side) =>
     level === "pieces" ? (book.piecesOf(side, unit)[0] ?? null) : (pieces[side].word?.data[unit] ?? null);
-  const [own, other] = state.direction === "reads" ? DIRECT : TURNED;
+  const [own, other] = state.direction === "reads" ? OWN_FIRST : OTHER_FIRST;
   const locked = state.locked.map((unit) => turned(unit, own)).filter((unit) => unit !== null);
   app.store.set({
     level,
@@ -121,11 +121,11 @@ function changeLevel(/** @type {App} */ app, /** @type {LevelName} */ level) {
   });
 }
 
-const DIRECT = /** @type {const} */ (["readers", "keys"]);
-const TURNED = /** @type {const} */ (["keys", "readers"]);
+const OWN_FIRST = /** @type {const} */ (["readers", "keys"]);
+const OTHER_FIRST = /** @type {const} */ (["keys", "readers"]);
 
 /** What has to be said of what is shown now. */
-function notes(
+function notesOf(
   /** @type {App} */ app,
   /** @type {State} */ state,
   /** @type {Map<string, string>} */ reasons,
@@ -191,7 +191,7 @@ export function check(
   }
 }
 
-function checkbox(/** @type {string} */ name, /** @type {(on: boolean) => void} */ changed) {
+function checkSwitch(/** @type {string} */ name, /** @type {(on: boolean) => void} */ changed) {
   const box = el("input", { type: "checkbox", name });
   const text = el("span", {});
   box.addEventListener("change", () => changed(box.checked));
