@@ -2,6 +2,7 @@
 /** What is seen, to take along: as SVG, PNG and CSV. */
 
 import { el } from "./dom.js";
+import { matrixPicture } from "./matrixpicture.js";
 import { many } from "./numbers.js";
 import { sentencePicture } from "./picture.js";
 import { sheetOf } from "./sheet.js";
@@ -18,6 +19,7 @@ export function mountExport(/** @type {HTMLElement} */ root, /** @type {App} */ 
   const offers = /** @type {const} */ ([
     ["svg", "Lines as SVG", () => saveVector(app, tell)],
     ["png", "Lines as PNG", () => saveRaster(app, tell)],
+    ["matrix", "Matrix as PNG", () => saveMatrix(app, tell)],
     ["csv", "Numbers as CSV", () => saveSheet(app, tell)],
   ]);
   root.append(
@@ -46,8 +48,19 @@ function saveVector(/** @type {App} */ app, /** @type {Tell} */ tell) {
 }
 
 async function saveRaster(/** @type {App} */ app, /** @type {Tell} */ tell) {
-  const blob = await rastered(vectorText(app));
-  const name = fileName(app, "png");
+  saveImage(await rastered(vectorText(app)), fileName(app, "png"), tell);
+}
+
+async function saveMatrix(/** @type {App} */ app, /** @type {Tell} */ tell) {
+  const canvas = withLight((_, root) => matrixPicture(app, root));
+  saveImage(await pngOf(canvas), fileName(app, "matrix.png"), tell);
+}
+
+function saveImage(
+  /** @type {Blob | null} */ blob,
+  /** @type {string} */ name,
+  /** @type {Tell} */ tell,
+) {
   if (blob) give(blob, name);
   tell(blob ? `Saved as ${name}.` : "This browser could not draw the picture: SVG may do.");
 }

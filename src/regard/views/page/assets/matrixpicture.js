@@ -1,0 +1,86 @@
+// @ts-check
+/** The matrix as a picture of its own, whole and on white. */
+
+import { Cells } from "./cells.js";
+import { paintedAs, Scale } from "./colours.js";
+import { clipped, el } from "./dom.js";
+import { drawThumb } from "./heads.js";
+import { Heatmap } from "./heatmap.js";
+import { Viewport } from "./viewport.js";
+import { headsNamed, measureNamed } from "./wording.js";
+
+/** @typedef {import("./types.js").App} App */
+
+/** CSS pixels of the longer side, of one cell at most, and of the lines above. */
+const LONG_SIDE = 1600;
+const CELL_SIDE = 36;
+const LINES_ABOVE = 58;
+const SIDES = 16;
+/** Cells beyond which the matrix is drawn in small blocks. */
+const PAINTED_CELLS = 2 ** 20;
+
+/** A canvas with the matrix in the colours of `root`, an element of the document. */
+export function matrixPicture(/** @type {App} */ app, /** @type {HTMLElement} */ root) {
+  return paintedAs(root, () => {
+    const matrix = wholeMatrix(app, root);
+    const ratio = window.devicePixelRatio || 1;
+    const canvas = el("canvas", {
+      width: Math.max(matrix.width + SIDES * ratio, 640 * ratio),
+      height: matrix.height + (LINES_ABOVE + SIDES) * ratio,
+    });
+    const context = canvas.getContext("2d");
+    if (!context) return canvas;
+    context.fillStyle = "#ffffff";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(matrix, 0, LINES_ABOVE * ratio);
+    context.scale(ratio, ratio);
+    titleLines(app, context, getComputedStyle(root));
+    return canvas;
+  });
+}
+
+function titleLines(
+  /** @type {App} */ app,
+  /** @type {CanvasRenderingContext2D} */ context,
+  /** @type {CSSStyleDeclaration} */ style,
+) {
+  const state = app.store.get();
+  const room = context.canvas.width / (window.devicePixelRatio || 1) - 2 * SIDES;
+  const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}`;
+  const without = state.without ? ", special tokens left out" : "";
+  context.fillStyle = style.getPropertyValue("--ink");
+  context.font = `bold 15px ${style.fontFamily}`;
+  context.fillText(`\u2068${clipped(app.page.title, 70)}\u2069`, SIDES, 26, room);
+  context.font = `12px ${style.fontFamily}`;
+  context.fillText(`Rows read, columns are read: ${what}${without}.`, SIDES, 46, room);
+}
+
+/** All cells with their words; in blocks where there are too many to draw. */
+function wholeMatrix(/** @type {App} */ app, /** @type {HTMLElement} */ root) {
+  const state = app.store.get();
+  const cells = new Cells(app.book().level(state.level), state);
+  const canvas = el("canvas");
+  root.append(canvas);
+  const heatmap = new Heatmap(canvas);
+  const view = new Viewport();
+  view.rows = cells.readers;
+  view.columns = cells.keys;
+  view.size = Math.min(CELL_SIDE, LONG_SIDE / Math.max(cells.readers, cells.keys));
+  view.left = heatmap.room(cells.level.readers, 160);
+  view.top = heatmap.room(cells.level.keys, 160);
+  view.width = view.columns * view.size;
+  view.height = view.rows * view.size;
+  heatmap.resize(view.left + view.width + SIDES, view.top + view.height + 3);
+  const small = view.rows * view.columns > PAINTED_CELLS ? inBlocks(app) : null;
+  const marks = { cell: null, rows: [], column: null };
+  // each call paints for a frame's time only
+  while (!heatmap.paint(view, cells, small, marks));
+  return canvas;
+}
+
+function inBlocks(/** @type {App} */ app) {
+  const state = app.store.get();
+  const canvas = el("canvas");
+  drawThumb(canvas, app.book(), state.heads, new Scale({ log: state.log }));
+  return canvas;
+}
