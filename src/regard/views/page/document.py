@@ -86,33 +86,35 @@ def document(
 def joined_script(files: Mapping[str, str], entry: str = ENTRY) -> str:
     """What `entry` imports, and it, as one script that leaves nothing behind but what it shows.
 
-    Raises AssetError for a circle of imports, a name that is not exported or is declared by two
-    modules, and what cannot stand inside a script element.
+    Each module becomes a function that is called once and returns what the module exports, so
+    that its other names stay its own. Raises AssetError for a circle of imports, a name that is
+    not exported, and what cannot stand inside a script element.
     """
     modules = {name: text for name, text in files.items() if name.endswith(".js")}
     order: list[str] = []
     _visit(entry, modules, order, ())
-    declared: dict[str, str] = {}
-    bodies = []
-    for name in order:
-        body = _IMPORT.sub("", modules[name])
-        body = _EMPTY_EXPORT.sub("", body)
-        if odd := _ODD_IMPORT.search(body):
-            line = body[odd.start() :].split("\n", 1)[0]
-            raise AssetError(
-                f"{name} has {line!r}: expected named imports from './...' and named exports."
-            )
-        for _, one in _DECLARED.findall(body):
-            if one in declared:
-                raise AssetError(
-                    f"{one} is declared by {declared[one]} and by {name}: names at the top of "
-                    "modules must differ, since all become one script."
-                )
-            declared[one] = name
-        bodies.append(f"// {name}\n{_EXPORT.sub('', body).strip()}\n")
-    script = '"use strict";\n(() => {\n' + "\n".join(bodies) + "})();\n"
+    scopes = "\n".join(_scope(name, modules[name], order) for name in order)
+    script = f'"use strict";\n(() => {{\n{scopes}}})();\n'
     _check_inline(script, "the script", ("</script", "<script", "<!--"))
     return script
+
+
+def _scope(name: str, text: str, order: list[str]) -> str:
+    """One module as a scope of its own; `order` numbers the modules."""
+    taken = [
+        f"const {{{names}}} = module{order.index(other)};" for names, other in _IMPORT.findall(text)
+    ]
+    body = _EMPTY_EXPORT.sub("", _IMPORT.sub("", text))
+    if odd := _ODD_IMPORT.search(body):
+        line = body[odd.start() :].split("\n", 1)[0]
+        raise AssetError(
+            f"{name} has {line!r}: expected named imports from './...' and named exports."
+        )
+    given = ", ".join(one for export, one in _DECLARED.findall(body) if export)
+    lines = [*taken, _EXPORT.sub("", body).strip(), f"return {{ {given} }};"]
+    return (
+        f"// {name}\nconst module{order.index(name)} = (() => {{\n" + "\n".join(lines) + "\n})();\n"
+    )
 
 
 def joined_style(files: Mapping[str, str]) -> str:
