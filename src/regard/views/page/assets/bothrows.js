@@ -44,9 +44,7 @@ export class BothRows {
     const least = ranked.length > MOST_LISTED ? size(ranked[MOST_LISTED - 1]) : -Infinity;
     const listed = this.pairs.filter((pair) => size(pair) >= least).slice(0, MOST_LISTED);
     const left = this.pairs.length - listed.length;
-    const top = ["word", "A", "", "word", "B", ""].map((text) =>
-      text ? el("th", { scope: "col" }, text) : el("td", {}),
-    );
+    const top = ["word", "in A", "in B"].map((text) => el("th", { scope: "col" }, text));
     return [
       el(
         "table",
@@ -59,33 +57,34 @@ export class BothRows {
   }
 
   line(/** @type {Pair} */ [i, j], /** @type {Row} */ a, /** @type {Row} */ b) {
-    const { versus } = this;
-    const marks = { [versus.a_first ?? -1]: "versus-first", [versus.a_second ?? -1]: "versus-second" };
-    const mark = i === null ? "" : (marks[i] ?? "");
+    const names = [
+      ...(i === null ? [] : [this.a.words.keys.names[i]]),
+      ...(j === null ? [] : [this.b.words.keys.names[j]]),
+    ];
+    const both = names.length === 2 && names[0] !== names[1];
     return el(
       "tr",
       {},
-      ...weightCells(this.a.words.keys.names, i, a, mark),
-      ...weightCells(this.b.words.keys.names, j, b, mark),
+      el("th", { scope: "row" }, this.marked(i, names[0]), ...(both ? [" / ", word(names[1], 16)] : [])),
+      weightCell(i, a),
+      weightCell(j, b),
     );
+  }
+
+  /** A word, marked if it is one of the compared. */
+  marked(/** @type {number | null} */ unit, /** @type {string} */ name) {
+    const { a_first, a_second } = this.versus;
+    if (unit === null || (unit !== a_first && unit !== a_second)) return word(name, 16);
+    return el("mark", { class: unit === a_first ? "versus-first" : "versus-second" }, word(name, 16));
   }
 }
 
-/** A word, its weight and a bar; empty where this text has no such word. */
-function weightCells(
-  /** @type {string[]} */ names,
-  /** @type {number | null} */ unit,
-  /** @type {Row} */ row,
-  /** @type {string} */ mark,
-) {
-  if (unit === null) return [el("td", {}), el("td", {}), el("td", {})];
+/** A weight and a bar; a dash where the text has no such word. */
+function weightCell(/** @type {number | null} */ unit, /** @type {Row} */ row) {
   const bar = el("span", { class: "versus-bar" });
   bar.style.setProperty("width", `${100 * heldWeight(row, unit)}%`);
-  return [
-    el("td", {}, mark ? el("mark", { class: mark }, word(names[unit], 16)) : word(names[unit], 16)),
-    el("td", { class: "number" }, fraction(row.weight[unit], row.bound)),
-    el("td", { class: "versus-room" }, bar),
-  ];
+  const number = unit === null ? "–" : fraction(row.weight[unit], row.bound);
+  return el("td", {}, el("span", { class: "versus-weight" }, el("span", { class: "number" }, number), el("span", {}, bar)));
 }
 
 /** A weight, 0 where it is not in the file or the text has no such word. */

@@ -8,6 +8,7 @@ import { el } from "./dom.js";
 import { fixed, fraction } from "./numbers.js";
 
 /** @typedef {[number, number, number]} Triple */
+/** @typedef {[mark: "unseen" | "unknown" | "positional", text: string]} LegendMark */
 /** @typedef {{css: string[], ink: string[], packed: Uint32Array}} Ramp */
 
 const STEPS = 256;
@@ -156,7 +157,7 @@ export class Scale {
 export function legend(
   /** @type {Scale} */ scale,
   /** @type {string} */ name,
-  /** @type {[mark: "unseen" | "unknown" | "positional", text: string][]} */ marks,
+  /** @type {LegendMark[]} */ marks,
 ) {
   const strip = el("span", { class: "strip", role: "img", "aria-label": spokenScale(scale, name) });
   strip.style.setProperty("background", `linear-gradient(to right, ${gradient(scale).join()})`);

@@ -5,16 +5,17 @@ import { Cells } from "./cells.js";
 import { legend, onScheme, Scale } from "./colours.js";
 import { el } from "./dom.js";
 import { listenForGestures } from "./gestures.js";
-import { drawThumb } from "./heads.js";
 import { Heatmap } from "./heatmap.js";
 import { CellTable } from "./matrixtable.js";
 import { fraction } from "./numbers.js";
 import { differs, shown } from "./state.js";
+import { drawThumb } from "./thumbs.js";
 import { Viewport } from "./viewport.js";
 import { headsNamed, measureNamed, inQuotes } from "./wording.js";
 
 /** @typedef {import("./types.js").App} App */
 /** @typedef {import("./types.js").State} State */
+/** @typedef {import("./colours.js").LegendMark} LegendMark */
 /** @typedef {{row: number, column: number}} Cell */
 
 /** Cells in sight that are painted one by one; of more, the picture in small is shown. */
@@ -134,9 +135,8 @@ class MatrixView {
     return canvas;
   }
 
-  /** @returns {[mark: "unseen" | "unknown", text: string][]} */
   marksNamed() {
-    /** @type {[mark: "unseen" | "unknown", text: string][]} */
+    /** @type {LegendMark[]} */
     const marks = [];
     if (this.cells.level.data.seen) marks.push(["unseen", "may not be seen"]);
     if (!this.cells.whole()) marks.push(["unknown", "not in this file"]);

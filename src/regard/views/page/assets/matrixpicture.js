@@ -4,7 +4,7 @@
 import { Cells } from "./cells.js";
 import { paintedAs, Scale } from "./colours.js";
 import { clipped, el } from "./dom.js";
-import { drawThumb } from "./heads.js";
+import { drawThumb } from "./thumbs.js";
 import { Heatmap } from "./heatmap.js";
 import { Viewport } from "./viewport.js";
 import { headsNamed, measureNamed } from "./wording.js";

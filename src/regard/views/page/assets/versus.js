@@ -98,13 +98,18 @@ function markedText(/** @type {Side} */ side, /** @type {Map<number | null, stri
   let last = -1;
   for (const unit of wordsKept(side.texts.length, [...marks.keys()])) {
     if (unit !== last + 1) text.append(" … ");
-    else if (unit && side.starts.data[unit] !== side.stops.data[unit - 1]) text.append(" ");
+    else if (unit && isApart(side, unit)) text.append(" ");
     const mark = marks.get(unit);
     text.append(mark ? el("mark", { class: mark }, side.texts[unit]) : side.texts[unit]);
     last = unit;
   }
   if (last < side.texts.length - 1) text.append(" …");
   return text;
+}
+
+/** Whether a space, or the end of a label, parts a word from the one before it. */
+function isApart(/** @type {Side} */ { starts, stops }, /** @type {number} */ unit) {
+  return starts.data[unit] !== stops.data[unit - 1] || stops.data[unit - 1] === 0;
 }
 
 /** All words of a short text; of a long one those around the marked. */
