@@ -75,15 +75,20 @@ class Overview:
     exact: bool
 
 
-def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Overview:
-    """The `top` strongest links of a text, and the kinds of its heads; habit as in `strongest`."""
+def overview(
+    record: Record, habit: Habit | None = None, *, top: int = 8, most: int | None = None
+) -> Overview:
+    """The `top` strongest links of a text, and the kinds of its heads; habit as in `strongest`.
+
+    most: how many words are asked at most, evenly spread; None for as many as `Overview` says.
+    """
     found: list[Link] = []
     kinds: list[HeadKind] = []
     masses: list[float] = []
     asked: set[int] = set()
     readers: set[int] = set()
     exact = True
-    whole, most = record, _most_readers(record)
+    whole, most = record, _most_readers(record) if most is None else most
     record = replace(record, layers=tuple(replace(one, value=None) for one in record.layers))
     for index in range(len(record.layers)):
         every = readers_of(record, index)

@@ -69,9 +69,9 @@ class Stage:
             self.measured = "this text" if habit is not None else None
         self.habit = habit
 
-    def sentence(self) -> Sentence:
-        """The text as a whole."""
-        seen = questions.overview(self.record, self.habit)
+    def sentence(self, most: int | None = None) -> Sentence:
+        """The text as a whole; most: of how many words at most, evenly spread."""
+        seen = questions.overview(self.record, self.habit, most=most)
         kinds: dict[str, list[str]] = {}
         for one in seen.kinds:
             kinds.setdefault(one.kind, []).append(self._label(one.layer, one.head))

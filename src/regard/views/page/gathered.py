@@ -8,6 +8,7 @@ import numpy as np
 
 from regard.rows import by_word
 from regard.sources import layer_readings
+from regard.views.page.level import joined
 from regard.views.page.packing import block
 from regard.views.page.strongest import Strongest
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from regard.record import Layer
     from regard.sources import Readings
     from regard.views.page.book import Book
-    from regard.views.page.level import Level
+    from regard.views.page.level import Level, Tops
     from regard.views.page.packing import Block
 
 THUMB: Final = 32
@@ -29,6 +30,9 @@ STRONGEST: Final = 12
 TOP: Final = 8
 """Largest weights of each row, where rows are too many to be read whole."""
 
+MOST_LINKS: Final = 2**24
+"""Links of a level that are kept in memory, 200 MB of them; else chosen heads are read again."""
+
 READINGS: Final = ("apart", "entropy", "received", "sums")
 
 
@@ -39,10 +43,12 @@ class OfLevel:
     decoder the first token); what a row sums to. Means over the pieces of a unit.
     of['received'] `(H, keys)`: mean weight from each row that may see the unit.
     seen `(layers, readers, keys)`, or None where rows are not read whole.
+    tops: the largest weights of each layer's rows, where they are kept for later.
     """
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: Level, tops: bool) -> None:
         self.level = level
+        self.tops: list[Tops | None] | None = [] if tops else None
         readers, keys = len(level.readers.words), len(level.keys.words)
         self.of = {
             name: np.full(
@@ -71,23 +77,33 @@ class OfLevel:
         if read.received_mean is not None:
             owner = level.keys.word_of[layer.key_positions]
             self.of["received"][here] = by_word(read.received_mean, owner, len(level.keys.words))
+        found: list[Tops] = []
         if level.whole:
             for rows in level.rows(index):
                 self.strongest.add_rows(index, rows)
                 self.of["sums"][here, rows.readers] = rows.weights.sum(axis=2)
                 if self.seen is not None:
                     self.seen[index, rows.readers] = rows.visible
+                if self.tops is not None:
+                    found.append(level.tops_of(rows, TOP))
         elif (tops := level.tops(index, read, TOP)) is not None:
             self.strongest.add_tops(index, tops)
+            found.append(tops)
+        if self.tops is not None:
+            self.tops.append(joined(found))
 
 
 class Gathered:
-    """Everything that one pass over the layers of a book reads."""
+    """Everything that one pass over the layers of a book reads.
 
-    def __init__(self, book: Book) -> None:
-        self.levels = [OfLevel(book.words)]
-        if book.pieces is not None:
-            self.levels.append(OfLevel(book.pieces))
+    longest: weights of a level, above which the largest of each row are kept as well.
+    """
+
+    def __init__(self, book: Book, longest: int) -> None:
+        self.levels = [
+            OfLevel(level, longest < level.cells and _links(level) <= MOST_LINKS)
+            for level in book.levels
+        ]
         whole = all(one.level.whole for one in self.levels)
         self.thumbs: list[Any] = []
         for index, layer in enumerate(book.record.layers):
@@ -123,6 +139,10 @@ class Gathered:
         top = cells.max(axis=(1, 2), initial=0)
         scaled = np.rint(cells / np.where(top > 0, top, 1)[:, None, None] * 255)
         return {"data": block("core", scaled, "u1"), "top": block("core", top, "f4")}
+
+
+def _links(level: Level) -> int:
+    return level.heads * len(level.readers.words) * min(TOP, len(level.keys.words))
 
 
 def mean_of(numbers: Float[np.ndarray, "heads units"]) -> Block | None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from regard.questions.links import Ranking
-from regard.rows import iterate_word_rows
+from regard.rows import iterate_blocks
 from regard.sources import is_whole, known_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from jaxtyping import Bool, Float, Int64
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS: Final = 2**27
 """Weights in all, up to which every one of them is looked at: 512 words in 288 heads and more."""
-
-_BLOCK: Final = 2**23
-"""Weights of one layer that are held at once: 32 MiB in float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +96,8 @@ class Level:
         """Whole rows of one layer, a block of readers at a time; of those asked that are known."""
         known = self.known(index)
         chosen = known if readers is None else np.intersect1d(known, readers)
-        most = max(1, _BLOCK // max(1, self.record.layers[index].heads * len(self.keys.words)))
-        found = iterate_word_rows(self.record, index, [int(unit) for unit in chosen])
-        for at in range(0, len(chosen), most):
-            some = chosen[at : at + most]
-            block = list(islice(found, len(some)))
-            shares = [row.shares for row in block if row.shares is not None]
-            yield Rows(
-                some,
-                np.stack([row.weights for row in block], axis=1),
-                np.stack(shares, axis=1) if len(shares) == len(block) else None,
-                np.stack([row.visible for row in block]),
-            )
+        for block in iterate_blocks(self.record, index, [int(unit) for unit in chosen]):
+            yield Rows(block.words, block.weights, block.shares, block.visible)
 
     def tops(self, index: int, read: Readings, most: int) -> Tops | None:
         """The largest weights in the readings of one layer, merged from tokens to units; None if
@@ -143,6 +129,17 @@ class Level:
             _merge(made, head, reader, key, part, share, pieces, size)
         return made
 
+    def tops_of(self, rows: Rows, most: int) -> Tops:
+        """The largest weights of whole rows."""
+        most = min(most, len(self.keys.words))
+        found = largest(np.where(rows.visible, rows.weights, -1), most)
+        seen = np.take_along_axis(np.broadcast_to(rows.visible, rows.weights.shape), found, -1)
+        share = np.full(found.shape, np.nan, np.float32)
+        if rows.shares is not None:
+            share = np.where(seen, np.take_along_axis(rows.shares, found, -1), np.float32(np.nan))
+        weight = np.where(seen, np.take_along_axis(rows.weights, found, -1), 0)
+        return Tops(rows.readers, np.where(seen, found, -1), weight, share)
+
     def _ranking(self, index: int) -> Ranking:
         """What may be a link in one layer, and which heads are set aside."""
         return Ranking(self.record, index, self.habit)
@@ -162,6 +159,18 @@ class Level:
         heads = np.arange(layer.heads)[:, None, None]
         usual = self.habit.distance[layer.number].astype(np.float32)[heads, bins]
         return np.where(apart[readers][:, None], np.float32(0), usual)
+
+
+def joined(parts: Sequence[Tops]) -> Tops | None:
+    """Readers of one layer brought together; None if there are none."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Tops(
+        np.concatenate([part.readers for part in parts]),
+        np.concatenate([part.key for part in parts], axis=1),
+        np.concatenate([part.weight for part in parts], axis=1),
+        np.concatenate([part.share for part in parts], axis=1),
+    )
 
 
 def _merge(
@@ -197,3 +206,13 @@ def _merge(
     at = head, reader[kept], place[kept]
     for into, values in ((made.key, key), (made.weight, weight), (made.share, share)):
         into[at] = values[order][kept]
+
+
+def largest(numbers: Float[np.ndarray, "... n"], most: int) -> Int64[np.ndarray, "... most"]:
+    """Where the largest numbers of each row are, largest first, earlier ones first among equals."""
+    if numbers.shape[-1] > 4 * most:
+        some = np.sort(np.argpartition(-numbers, most - 1, axis=-1)[..., :most], axis=-1)
+        order = np.argsort(-np.take_along_axis(numbers, some, -1), axis=-1, kind="stable")
+        found: Int64[np.ndarray, "... most"] = np.take_along_axis(some, order, -1)
+        return found
+    return np.argsort(-numbers, axis=-1, kind="stable")[..., :most]

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.sources import layer_readings
+from regard.views.page.gathered import TOP
+from regard.views.page.level import joined
 from regard.views.page.packing import block, fractions, indices, signed
-from regard.views.page.strongest import largest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.views.page.level import Level
+    from regard.views.page.gathered import OfLevel
+    from regard.views.page.level import Level, Tops
 
 
 def whole_rows(
@@ -44,8 +46,10 @@ def whole_rows(
     }
 
 
-def links(level: Level, heads: Sequence[int], most: int) -> dict[str, Any] | None:
-    """The `most` largest weights of every known row of some heads; None where there are none."""
+def links(one: OfLevel, most: int, heads: Sequence[int]) -> dict[str, Any] | None:
+    """The `most` largest weights of every known row of some heads (places among all, ascending);
+    None where there are none."""
+    level = one.level
     units = len(level.readers.words)
     most = min(most, len(level.keys.words))
     shape = (len(heads), units, most)
@@ -53,27 +57,12 @@ def links(level: Level, heads: Sequence[int], most: int) -> dict[str, Any] | Non
     weight, share = np.zeros(shape, np.float32), np.full(shape, np.nan, np.float32)
     known = np.zeros(units, np.bool_)
     for index, into, own in _by_layer(level, heads):
-        if level.whole:
-            for rows in level.rows(index):
-                weights = rows.weights[own]
-                found = largest(np.where(rows.visible, weights, -1), most)
-                at = _cells(into, rows.readers)
-                weight[at] = np.take_along_axis(weights, found, -1)
-                unseen = ~np.take_along_axis(
-                    np.broadcast_to(rows.visible, weights.shape), found, -1
-                )
-                key[at] = np.where(unseen, -1, found)
-                if rows.shares is not None:
-                    share[at] = np.take_along_axis(rows.shares[own], found, -1)
-                known[rows.readers] = True
-            continue
-        layer = level.record.layers[index]
-        tops = level.tops(index, layer_readings(layer, top=most), most)
+        tops = _tops(one, index, most)
         if tops is None:
             continue
         at = _cells(into, tops.readers)
         for array, values in ((key, tops.key), (weight, tops.weight), (share, tops.share)):
-            array[at] = values[own]
+            array[at] = values[own][:, :, :most]
         known[tops.readers] = True
     readers = np.flatnonzero(known)
     if not len(readers):
@@ -88,6 +77,17 @@ def links(level: Level, heads: Sequence[int], most: int) -> dict[str, Any] | Non
         "share": None if np.isnan(share).all() else signed("links", share),
         "bound": not level.whole and level.split,
     }
+
+
+def _tops(one: OfLevel, index: int, most: int) -> Tops | None:
+    """The largest weights of one layer, as they were gathered, or read again."""
+    if one.tops is not None:
+        return one.tops[index]
+    level = one.level
+    if level.whole:
+        return joined([level.tops_of(rows, most) for rows in level.rows(index)])
+    read = layer_readings(level.record.layers[index], top=TOP)
+    return level.tops(index, read, TOP)
 
 
 def _cells(heads: Sequence[int], readers: Any) -> Any:

@@ -59,7 +59,7 @@ class Room:
 
 def fill(book: Book, data: dict[str, Any], asked: Asked, room: Room) -> None:
     """Put into `data`, the frame of a book, the numbers that there is room for."""
-    gathered = Gathered(book)
+    gathered = Gathered(book, int(_ALL_ROWS * room.whole / (4 * _PACKED)))
     _small(data, gathered, room)
     levels = list(zip(("words", "pieces"), gathered.levels, strict=False))
     for name, one in levels:
@@ -270,7 +270,7 @@ def _links(into: dict[str, Any], one: OfLevel, name: str, heads: Sequence[int], 
         each = rows * most * 6
         if room.fits(each * level.heads, part) or most == _LARGEST[-1]:
             break
-    taken = _most(order, lambda heads: links(level, sorted(heads), most), each, room, part)
+    taken = _most(order, lambda heads: links(one, most, sorted(heads)), each, room, part)
     if taken is None:
         room.missing.append((f"links of {many(level.heads, 'head')} by {name}", "budget"))
         return

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 BUDGET: Final = 10_000_000
 """Bytes of a file, unless said otherwise."""
 
+_SHORT: Final = 2**22
+_FEW_READERS: Final = 64
+"""Words of a text with more weights than that, from which it is told what its heads do."""
+
 _TITLE: Final = 120
 _COMMAND: Final = 160
 
@@ -108,8 +112,16 @@ def _books(record: Record, kind: str | None) -> list[Book]:
     books = []
     for one in kinds:
         stage = Stage(record, habit, one)
-        books.append(Book(stage, stage.sentence()))
+        books.append(_book(stage))
     return books
+
+
+def _book(stage: Stage) -> Book:
+    cells = sum(
+        layer.heads * len(layer.query_positions) * len(layer.key_positions)
+        for layer in stage.record.layers
+    )
+    return Book(stage, stage.sentence(None if cells <= _SHORT else _FEW_READERS))
 
 
 def _both(book: Book, asked: Asked, other: Record) -> tuple[list[Book], list[Asked]]:
@@ -117,7 +129,7 @@ def _both(book: Book, asked: Asked, other: Record) -> tuple[list[Book], list[Ask
     if not asked.words:
         raise InputError("versus needs words: the word to compare in both texts.")
     stage = Stage(other, book.stage.habit, book.stage.kind)
-    second = Book(stage, stage.sentence())
+    second = _book(stage)
     word = counterpart(book.words.readers, asked.words[0], second.words.readers)
     return [book, second], [asked, Asked((word,), asked.heads)]
 

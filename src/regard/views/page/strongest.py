@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from regard.views.page.level import largest
 from regard.views.page.packing import block, fractions, indices, signed
 
 if TYPE_CHECKING:
@@ -125,13 +126,3 @@ class Strongest:
         best = np.argsort(-lift, axis=1, kind="stable")[:, : self.most]
         for name, part in both.items():
             getattr(self, name)[readers] = part[row, best]
-
-
-def largest(numbers: Float[np.ndarray, "... n"], most: int) -> Int64[np.ndarray, "... most"]:
-    """Where the largest numbers of each row are, largest first, earlier ones first among equals."""
-    if numbers.shape[-1] > 4 * most:
-        some = np.sort(np.argpartition(-numbers, most - 1, axis=-1)[..., :most], axis=-1)
-        order = np.argsort(-np.take_along_axis(numbers, some, -1), axis=-1, kind="stable")
-        found: Int64[np.ndarray, "... most"] = np.take_along_axis(some, order, -1)
-        return found
-    return np.argsort(-numbers, axis=-1, kind="stable")[..., :most]
