@@ -16,10 +16,11 @@ import { headsNamed, measureNamed, NOT_WHY } from "./wording.js";
 
 const ROW_HEIGHT = 26;
 const LETTERS = 15;
+const LINE_LETTERS = 120;
 const COLUMN_WIDTH = 250;
 const BETWEEN = 220;
 const EDGE = 20;
-const HEAD_ROOM = 70;
+const HEAD_ROOM = 84;
 const FOOT_ROOM = 44;
 const THICKEST_LINE = 12;
 /** Words of a side beyond which only those with lines are drawn. */
@@ -49,7 +50,7 @@ export function sentencePicture(/** @type {App} */ app, /** @type {Colour} */ co
     },
     svg("title", {}, app.page.title),
     svg("rect", { width, height, fill: "#ffffff" }),
-    pictureHeading(app, state, colour, width),
+    pictureHeading(app, state, colour),
     curves(state, all, own, other, colour),
     wordColumn(app, "readers", sides[0], new Set(state.direction === "reads" ? chosen : []), colour),
     wordColumn(app, "keys", sides[1], new Set(state.direction === "reads" ? [] : chosen), colour),
@@ -71,21 +72,17 @@ function pictureHeading(
   /** @type {App} */ app,
   /** @type {State} */ state,
   /** @type {Colour} */ colour,
-  /** @type {number} */ width,
 ) {
   const without = state.without ? ", special tokens left out and the rest renormalised" : "";
   const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}${without}`;
-  const text = (/** @type {number} */ y, /** @type {string} */ said, /** @type {object} */ more) =>
-    svg("text", { x: EDGE, y, ...more }, said);
+  const small = { x: EDGE, "font-size": 12, fill: colour("quiet") };
+  const title = `\u2068${clipped(app.page.title, 64)}\u2069`;
   return svg(
     "g",
     {},
-    text(26, `\u2068${clipped(app.page.title, 80)}\u2069`, { "font-weight": "bold" }),
-    text(46, `${app.page.subtitle}. Left reads right: ${what}.`, {
-      "font-size": 12,
-      fill: colour("quiet"),
-      ...(what.length > 110 && { textLength: width - 2 * EDGE, lengthAdjust: "spacingAndGlyphs" }),
-    }),
+    svg("text", { x: EDGE, y: 26, "font-weight": "bold" }, title),
+    svg("text", { ...small, y: 46 }, clipped(app.page.subtitle, LINE_LETTERS)),
+    svg("text", { ...small, y: 62 }, clipped(`Left reads right: ${what}.`, LINE_LETTERS)),
   );
 }
 

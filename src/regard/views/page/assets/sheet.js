@@ -11,12 +11,13 @@ import { headsNamed } from "./wording.js";
 const HEADER = ["head", "from", "to", "weight", "habit", "share", "note"];
 /** What a spreadsheet takes for the start of a formula, also written full width. */
 const FORMULA = /^[=+\-@\t\r＝＋－＠]/u;
+const ALTERED = /"'[=+\-@\t\r＝＋－＠]/u;
 /** Weights are stored to about as many decimals. */
 const DECIMALS = 5;
 
 /**
- * A line a pair that the file holds, of the words that are shown or of all; how many words were
- * altered, and of how many the row is not in the file.
+ * A line a pair that the file holds, of the words that are shown or of all; of how many words the
+ * row is not in the file, and whether any word was altered.
  */
 export function sheetOf(/** @type {App} */ app) {
   const state = app.store.get();
@@ -36,7 +37,7 @@ export function sheetOf(/** @type {App} */ app) {
     }
   }
   const text = `${lines.join("\r\n")}\r\n`;
-  return { text, rows: lines.length - 1, missing, altered: /"'/.test(text) };
+  return { text, rows: lines.length - 1, missing, altered: ALTERED.test(text) };
 }
 
 /** The readers of the sheet, each with its keys. */

@@ -3,8 +3,10 @@
 
 import { aloud } from "./aloud.js";
 import { Diagram, STEP_NAMES } from "./diagram.js";
-import { el, word } from "./dom.js";
-import { productPanel, projectionPanel } from "./products.js";
+import { el } from "./dom.js";
+import { productPanel } from "./products.js";
+import { projectionPanel } from "./projection.js";
+import { choiceOfPiece, missingRow, rowChooser } from "./rowchoice.js";
 import { scalePanel, softmaxPanel } from "./softmax.js";
 import { differs, shown } from "./state.js";
 import { StepRow } from "./steprow.js";
@@ -17,8 +19,6 @@ import { sumPanel } from "./weightedsum.js";
 /** @typedef {import("./diagram.js").StepNumber} StepNumber */
 
 const PANELS = [projectionPanel, productPanel, scalePanel, softmaxPanel, sumPanel];
-/** Rows beyond which a list to choose from would be too long. */
-const CHOICES = 300;
 
 export function mountSteps(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
   const held = app.page.books.some((book) => book.steps.length > 0);
@@ -83,7 +83,7 @@ class StepsSection {
   }
 
   follow(/** @type {State} */ state, /** @type {State} */ before) {
-    if (differs(state, before, "book", "level", "locked", "pointed", "heads")) this.find(state);
+    if (differs(state, before, "book", "level", "locked", "pointed", "direction", "heads")) this.find(state);
     else if (state.target !== before.target) this.aim(state);
     if (state.step !== before.step) {
       this.draw();
@@ -94,8 +94,7 @@ class StepsSection {
   /** Looks up the row that is chosen, pointed at, or was so last. */
   find(/** @type {State} */ state) {
     const book = this.app.book();
-    const [first] = shown(state);
-    const unit = first ?? this.unitLeft(state);
+    const unit = this.chosenReader(state) ?? this.unitLeft(state);
     if (unit !== this.unit) this.piece = 0;
     this.unit = unit;
     const pieces = this.pieces(state);
@@ -110,6 +109,13 @@ class StepsSection {
     if (row) this.startAt(row, state);
     this.write(state);
     this.draw();
+  }
+
+  /** The reader that is chosen or pointed at; where who reads a word is shown, that word. */
+  chosenReader(/** @type {State} */ state) {
+    const [first] = shown(state);
+    const reads = state.direction === "reads" || this.app.book().level(state.level).same;
+    return reads ? first : undefined;
   }
 
   /** The unit shown so far, while it is one of the same text; else the page's, or a first word. */
@@ -166,31 +172,21 @@ class StepsSection {
 
   /** The heading: whose row, in which head. */
   write(/** @type {State} */ state) {
-    const book = this.app.book();
-    const several = state.heads.length > 1;
-    const head = book.heads[state.heads[0]];
-    this.heading.replaceChildren(
-      el("p", {}, "Row of ", this.rowChooser(state), this.pieceChooser(state), ` in ${head.label}. `,
-        several && `${state.heads.length} heads are chosen: this is the first of them. `,
-        el("span", { class: "quiet number" }, this.row ? `d_k = ${this.row.steps.dim}.` : "")),
-    );
-  }
-
-  rowChooser(/** @type {State} */ state) {
     const { names } = this.app.book().level(state.level).readers;
-    const unit = this.unit ?? 0;
-    if (names.length > CHOICES) return el("b", {}, word(names[unit]));
-    return el(
-      "select",
-      {
-        name: "row",
-        "aria-label": "Whose row",
-        onchange: (event) => {
-          const { value } = /** @type {HTMLSelectElement} */ (event.target);
-          this.app.store.set({ locked: [Number(value)] });
-        },
-      },
-      names.map((name, at) => el("option", { value: at, selected: at === unit }, name)),
+    const several = state.heads.length > 1;
+    this.heading.replaceChildren(
+      el(
+        "p",
+        {},
+        "Row of ",
+        rowChooser(names, this.unit ?? 0, (unit) => {
+          this.app.store.set({ locked: [unit], direction: "reads" });
+        }),
+        this.pieceChooser(state),
+        ` in ${this.app.book().heads[state.heads[0]].label}. `,
+        several && `${state.heads.length} heads are chosen: this is the first of them. `,
+        this.row && el("span", { class: "quiet number" }, `d_k = ${this.row.steps.dim}.`),
+      ),
     );
   }
 
@@ -198,24 +194,11 @@ class StepsSection {
     const pieces = this.pieces(state);
     if (pieces.length < 2) return null;
     const { names } = this.app.book().tokens().readers;
-    return el(
-      "label",
-      {},
-      `, which is ${pieces.length} pieces and has a row for each; piece `,
-      el(
-        "select",
-        {
-          name: "piece",
-          onchange: (event) => {
-            this.piece = Number(/** @type {HTMLSelectElement} */ (event.target).value);
-            this.find(this.app.store.get());
-          },
-        },
-        pieces.map((piece, at) =>
-          el("option", { value: at, selected: at === this.piece }, names[piece]),
-        ),
-      ),
-    );
+    const texts = pieces.map((piece) => names[piece]);
+    return choiceOfPiece(texts, this.piece, (at) => {
+      this.piece = at;
+      this.find(this.app.store.get());
+    });
   }
 
   /** The diagram, the sentence and the open panel; or why there are none. */
@@ -223,7 +206,7 @@ class StepsSection {
     const { step } = this.app.store.get();
     this.body.hidden = !this.row;
     if (!this.row) {
-      this.heading.append(this.missing());
+      this.heading.append(missingRow(this.app));
       return;
     }
     const shownStep = this.row.steps.projection || step ? step : 1;
@@ -251,22 +234,6 @@ class StepsSection {
     });
   }
 
-  /** What to type for a row that the file does not hold, and the rows that it does. */
-  missing() {
-    const { left } = this.app.page.plan;
-    return el(
-      "div",
-      { "data-missing": "" },
-      el("p", {}, "The numbers of this row in this head are not in this file."),
-      left.length > 0 &&
-        el(
-          "ul",
-          {},
-          left.map(({ what, command }) => el("li", {}, `${what}: `, el("code", {}, command))),
-        ),
-    );
-  }
-
   walk(/** @type {1 | -1} */ by) {
     const { store } = this.app;
     const at = this.diagram.steps.indexOf(store.get().step) + by;
@@ -280,7 +247,7 @@ class StepsSection {
     const state = store.get();
     const count = this.app.book().level(state.level).readers.names.length;
     const unit = ((this.unit ?? 0) + 1) % count;
-    store.set({ locked: [unit], step: this.diagram.steps[0] });
+    store.set({ locked: [unit], direction: "reads", step: this.diagram.steps[0] });
   }
 
   /** Enter on a box or in a panel goes on, as in the terminal. */
