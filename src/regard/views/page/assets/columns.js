@@ -158,18 +158,22 @@ export class Columns {
     const last = Math.min(this.span.last, this.count(side) - 1);
     for (let unit = this.span.first; unit <= last; unit++) wanted.add(unit);
     for (const [unit, option] of options) {
-      if (wanted.has(unit) || option === document.activeElement) continue;
+      if (option === document.activeElement) wanted.add(unit);
+      if (wanted.has(unit)) continue;
       option.remove();
       options.delete(unit);
     }
-    for (const unit of wanted) {
-      if (options.has(unit)) continue;
+    // in the order of the text, for those who have it read to them
+    let next = this.lists[side].firstChild;
+    for (const unit of [...wanted].sort((a, b) => a - b)) {
+      const known = options.get(unit);
+      if (known) {
+        next = known.nextSibling;
+        continue;
+      }
       const option = this.option(side, unit);
       options.set(unit, option);
-      // in the order of the text, for those who have it read to them
-      const after = options.get(unit - 1);
-      if (after) after.after(option);
-      else this.lists[side].insertBefore(option, options.get(unit + 1) ?? null);
+      this.lists[side].insertBefore(option, next);
     }
   }
 
@@ -219,7 +223,6 @@ export class Columns {
     };
     for (const [name, on] of Object.entries(classes)) option.classList.toggle(name, on);
     option.setAttribute("aria-selected", String(held));
-    option.classList.toggle("many", shown(state).length > 1);
     option.style.setProperty("--line", place >= 0 ? `var(--line-${place + 1})` : "transparent");
     numbersInto(/** @type {HTMLElement} */ (option.lastChild), own ? [] : all, unit);
   }
@@ -320,16 +323,22 @@ function numbersInto(
   /** @type {(Partners | null)[]} */ all,
   /** @type {number} */ unit,
 ) {
+  // of several words at once only the large numbers, so that there is room for the word
+  const least = all.length > 1 ? STANDS_OUT : LEAST_VALUE;
   const numbers = all.map((of) => {
     const value = of?.value[unit] ?? NaN;
-    return Math.abs(value) >= LEAST_VALUE ? fraction(value, of?.bound) : "";
+    return Math.abs(value) >= least ? fraction(value, of?.bound) : "";
   });
   const text = numbers.join("|");
   if (at.dataset.text === text) return;
   at.dataset.text = text;
   at.replaceChildren(
-    ...numbers.map((number, place) => el("span", { class: `ink-${place + 1}` }, number)),
+    ...numbers.map((number, place) => number && el("span", { class: inkOf(number, place) }, number)),
   );
+}
+
+function inkOf(/** @type {string} */ number, /** @type {number} */ place) {
+  return number.startsWith("−") ? "minus" : `ink-${place + 1}`;
 }
 
 /** The unit of the word that an event is about. */

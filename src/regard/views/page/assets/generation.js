@@ -18,45 +18,45 @@ const WRITINGS = 8;
 /** Words named for each of them. */
 const NAMED_READ = 3;
 
+const HOW =
+  "What the model read to write a word is the row of the word before that: once that word was read, " +
+  "the next was known. So each row stands for the word that it wrote. The arrow keys step on.";
+
 export function mountGeneration(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
   if (!app.page.books.some((book) => book.written)) return false;
   const { store } = app;
   const text = new RunningText(app, "both");
   const sentence = el("p", { "data-written": "" });
   const list = el("ol", { class: "writings" });
-  const step = (/** @type {number} */ by) => writeWord(app, (writtenUnit(app) ?? firstNew(app) - by) + by);
+  const step = (/** @type {number} */ by) => {
+    const now = writtenUnit(app);
+    writeWord(app, now === null ? firstNew(app) : now + by);
+    if (text.root.contains(document.activeElement)) text.focus(shown(store.get())[0]);
+  };
   const back = el("button", { type: "button", onclick: () => step(-1) }, "‹ word before");
   const on = el("button", { type: "button", onclick: () => step(1) }, "next word ›");
-  const steps = el("div", { class: "tools", role: "group", "aria-label": "Step through what was written" }, back, on);
-  steps.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    event.preventDefault();
-    step(event.key === "ArrowRight" ? 1 : -1);
-  });
   root.append(
-    el(
-      "p",
-      { class: "quiet" },
-      "What the model read to write a word is the row of the word before that: only when that one was read was the next one known. The arrow keys step on.",
-    ),
+    el("p", { class: "quiet" }, HOW),
     el("div", { class: "written-text" }, text.root),
-    steps,
+    el("div", { class: "tools" }, back, on),
     sentence,
     list,
   );
+  // before the text, where the same keys go from word to word
+  root.addEventListener("keydown", (event) => stepWithKey(event, app, step), true);
+
   const draw = () => {
     const unit = writtenUnit(app);
-    const total = app.book().level(store.get().level).readers.names.length;
-    root.hidden = app.book().data.written === null;
-    back.disabled = unit !== null && unit <= firstNew(app);
-    on.disabled = unit !== null && unit >= total - 1;
+    // not disabled, which would take the keyboard away from whoever is stepping
+    back.setAttribute("aria-disabled", String(unit !== null && unit <= firstNew(app)));
+    on.setAttribute("aria-disabled", String(unit !== null && unit >= lastNew(app)));
     markWriting(text, unit);
     sentence.replaceChildren(...saidOf(app, unit));
     list.replaceChildren(...writingsAround(app, unit).map((one) => writingLine(app, one, unit)));
   };
   const rebuild = () => {
-    const level = app.book().level(store.get().level);
-    text.root.hidden = level.readers.names.length > RUNNING_MOST;
+    root.hidden = app.book().data.written === null;
+    text.root.hidden = lastNew(app) > RUNNING_MOST;
     if (!text.root.hidden) text.rebuild();
   };
   store.subscribe((state, before) => {
@@ -69,6 +69,18 @@ export function mountGeneration(/** @type {HTMLElement} */ root, /** @type {App}
   return true;
 }
 
+function stepWithKey(
+  /** @type {KeyboardEvent} */ event,
+  /** @type {App} */ app,
+  /** @type {(by: number) => void} */ step,
+) {
+  if (event.ctrlKey || event.metaKey || event.altKey || writtenUnit(app) === null) return;
+  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+  event.preventDefault();
+  event.stopPropagation();
+  step(event.key === "ArrowRight" ? 1 : -1);
+}
+
 /** The first unit that the model wrote. */
 function firstNew(/** @type {App} */ app) {
   const book = app.book();
@@ -77,21 +89,24 @@ function firstNew(/** @type {App} */ app) {
   return book.level(app.store.get().level) === book.words ? written.unit : written.piece;
 }
 
+/** One past the text: what was written last was never read, so it is not there. */
+function lastNew(/** @type {App} */ app) {
+  return app.book().level(app.store.get().level).readers.names.length;
+}
+
 /** The new unit whose writing is shown: the one after the row that is shown. */
 function writtenUnit(/** @type {App} */ app) {
   const state = app.store.get();
   const [unit] = shown(state);
   if (unit === undefined || state.direction !== "reads") return null;
-  const total = app.book().level(state.level).readers.names.length;
-  return unit + 1 >= firstNew(app) && unit + 1 < total ? unit + 1 : null;
+  return unit + 1 >= firstNew(app) ? unit + 1 : null;
 }
 
 /** Shows what was read to write a unit. */
 function writeWord(/** @type {App} */ app, /** @type {number} */ unit) {
-  const total = app.book().level(app.store.get().level).readers.names.length;
-  const to = Math.min(Math.max(unit, firstNew(app)), total - 1);
-  app.store.set({ direction: "reads", locked: [to - 1], pointed: to - 1, target: null });
-  app.scroll.unit?.("readers", to - 1);
+  const row = Math.min(Math.max(unit, firstNew(app)), lastNew(app)) - 1;
+  app.store.set({ direction: "reads", locked: [row], pointed: row, target: null });
+  app.scroll.unit?.("readers", row);
 }
 
 /** Marks the word that is being written. */
@@ -100,33 +115,37 @@ function markWriting(/** @type {RunningText} */ text, /** @type {number | null} 
   if (unit !== null) text.buttons[unit]?.classList.add("writing");
 }
 
-/** To write "Paris", the model stood at "is" and read ... */
+/** 3 of 8. To write "Paris", the model stood at "is" and read ... */
 function saidOf(/** @type {App} */ app, /** @type {number | null} */ unit) {
   const state = app.store.get();
-  const { names } = app.book().level(state.level).readers;
+  const book = app.book();
+  const { names } = book.level(state.level).readers;
   const first = firstNew(app);
+  const last = lastNew(app);
+  const units = state.level === "pieces" && book.pieces ? "piece" : "word";
   if (unit === null) {
-    const total = names.length - first;
-    return [`It wrote ${many(total, "word")}. Step through them to see what each was written from.`];
+    return [`Step through the ${many(last - first, units)} it wrote, to see what each was written from.`];
   }
-  const where = headsNamed(app.book(), state.heads);
+  const what =
+    unit === last
+      ? `After the last ${units} here it wrote one more piece, which was never read. For it`
+      : `${unit - first + 1} of ${last - first}. To write ${inQuotes(names[unit])}`;
   const read = readNamed(app, unit - 1);
-  const what = read.length ? ["read ", ...read] : ["read what this file does not hold"];
+  const pieces = units === "word" ? book.piecesOf("readers", unit - 1).length : 1;
   return [
-    `${unit - first + 1} of ${names.length - first}. To write ${inQuotes(names[unit])}, the model stood at ${inQuotes(names[unit - 1])} and, in ${where}, `,
-    ...what,
-    ".",
+    `${what}, the model stood at ${inQuotes(names[unit - 1])} and, in ${headsNamed(book, state.heads)}, read `,
+    ...(read.length ? read : ["what this file does not hold"]),
+    pieces > 1 ? `. These are means over its ${pieces} pieces; the last of them is the row that wrote.` : ".",
   ];
 }
 
 /** The new units around the chosen one. */
 function writingsAround(/** @type {App} */ app, /** @type {number | null} */ unit) {
   const first = firstNew(app);
-  const total = app.book().level(app.store.get().level).readers.names.length;
-  const start = Math.max(first, Math.min((unit ?? first) - WRITINGS / 2, total - WRITINGS));
-  const found = [];
-  for (let one = start; one < Math.min(start + WRITINGS, total); one++) found.push(one);
-  return found;
+  const last = lastNew(app);
+  if (!Number.isFinite(first)) return [];
+  const start = Math.max(first, Math.min((unit ?? first) - WRITINGS / 2, last - WRITINGS));
+  return Array.from({ length: Math.min(WRITINGS, last - start) }, (_, at) => start + at);
 }
 
 function writingLine(
@@ -145,12 +164,12 @@ function writingLine(
         type: "button",
         class: "written",
         "data-writes": unit,
-        "aria-pressed": unit === chosen,
+        "aria-pressed": String(unit === chosen),
         onclick: () => writeWord(app, unit),
       },
       word(texts[unit], 24),
     ),
-    el("span", {}, " read ", ...(read.length ? read : ["(not in this file)"])),
+    el("span", {}, " from ", ...(read.length ? read : ["what this file does not hold"])),
   );
 }
 

@@ -47,7 +47,7 @@ export function mountListing(/** @type {HTMLElement} */ root, /** @type {App} */
   app.store.subscribe((state, before) => {
     if (!differs(state, before, ...LISTED_PARTS)) return;
     draw();
-    if (!differs(state, before, "heads", "direction", "pointed", "locked", "level")) return;
+    if (!differs(state, before, ...SPOKEN_PARTS)) return;
     clearTimeout(timer);
     timer = window.setTimeout(() => app.say(spoken(app)), SPOKEN_AFTER);
   });
@@ -67,6 +67,17 @@ const LISTED_PARTS = /** @type {(keyof State)[]} */ ([
   "without",
 ]);
 
+/** The parts of the state of which a change is spoken. */
+const SPOKEN_PARTS = /** @type {(keyof State)[]} */ ([
+  "heads",
+  "direction",
+  "pointed",
+  "locked",
+  "level",
+  "measure",
+  "without",
+]);
+
 /** One sentence for the chosen row. */
 function spoken(/** @type {App} */ app) {
   const state = app.store.get();
@@ -76,7 +87,8 @@ function spoken(/** @type {App} */ app) {
     .map((unit) => {
       const name = inQuotes((reads ? level.readers : level.keys).names[unit]);
       const others = reads ? level.keys : level.readers;
-      const where = headsNamed(app.book(), state.heads);
+      const by = state.measure === "weight" ? "" : `, by ${measureNamed(state.measure)}`;
+      const where = `${headsNamed(app.book(), state.heads)}${by}`;
       const found = partnersOf(app, unit)?.strongest.filter(({ value }) => value >= LEAST_VALUE);
       if (!found) return `This file does not hold what ${name} reads in ${where}.`;
       const three = found.slice(0, 3).map((one) => `${inQuotes(others.names[one.unit])} ${fraction(one.value)}`);
@@ -94,10 +106,11 @@ function articleOf(/** @type {App} */ app, /** @type {number} */ unit) {
   const reads = state.direction === "reads";
   const name = (reads ? level.readers : level.keys).names[unit];
   const place = state.locked.length > 1 ? ` ink-${state.locked.indexOf(unit) + 1}` : "";
-  const parts = reads
-    ? [...readingPart(app, unit, name), ...strongestPart(app, unit)]
-    : [];
-  if (level.same || !reads) parts.push(...readByPart(app, unit, name));
+  const parts = reads ? readingPart(app, unit, name) : readByPart(app, unit, name);
+  if (reads && state.locked.length < 2) {
+    parts.push(...strongestPart(app, unit));
+    if (level.same) parts.push(...readByPart(app, unit, name));
+  }
   return el("article", { class: `listed${place}`, "data-listed": unit }, ...parts);
 }
 
@@ -228,7 +241,7 @@ function strongestPart(/** @type {App} */ app, /** @type {number} */ unit) {
       word(level.keys.names[one.key], 24),
       fraction(one.weight, level.data.links?.bound === true),
       ...(habits ? [fraction(one.habit)] : []),
-      el("button", { type: "button", class: "plain", onclick: choose, "aria-pressed": isChosenHead(state, one.head) }, label),
+      el("button", { type: "button", class: "plain", onclick: choose, "aria-pressed": String(isChosenHead(state, one.head)) }, label),
     ];
     return { cells, size: one.weight, target: isChosenHead(state, one.head) && state.target === one.key };
   });

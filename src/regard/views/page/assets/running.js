@@ -151,6 +151,10 @@ export class RunningText {
     this.buttons[unit].setAttribute("tabindex", "0");
   }
 
+  focus(/** @type {number} */ unit) {
+    this.buttons[unit]?.focus();
+  }
+
   key(/** @type {KeyboardEvent} */ event) {
     const unit = wordOf(event.target);
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -164,7 +168,7 @@ export class RunningText {
       Home: 0,
       End: this.buttons.length - 1,
     };
-    if (event.key in moves) this.buttons[moves[event.key]]?.focus();
+    if (event.key in moves) this.focus(moves[event.key]);
     else if (event.key === "Enter" && event.shiftKey) hold(this.app, this.side(), unit, true);
     else return;
     event.preventDefault();

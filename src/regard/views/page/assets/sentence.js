@@ -81,7 +81,8 @@ function runningTexts(/** @type {App} */ app) {
 
 /** What the lines are, in one sentence, and what to do. */
 function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
-  const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}`;
+  const dashed = state.measure === "weight" ? "" : ", dashed where negative";
+  const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}${dashed}`;
   const missing = shown(state).filter((unit) => partnersOf(app, unit, state) === null);
   if (missing.length) {
     const { names } = app.book().level(state.level).readers;
@@ -93,5 +94,5 @@ function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
   const hint = held
     ? "Click again or press Escape to let go; shift-click adds a word."
     : "Point at a word on the left to see what it reads, on the right to see who reads it; a click holds it.";
-  return `${lines}: ${what}. ${hint}`;
+  return `${lines}; their thickness is ${what}. ${hint}`;
 }
