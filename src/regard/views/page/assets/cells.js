@@ -6,11 +6,15 @@ import { palette, Scale } from "./colours.js";
 
 /** @typedef {import("./types.js").State} State */
 /** @typedef {import("./book.js").LevelView} LevelView */
-/** @typedef {{value: Float64Array, pixels: Uint32Array, bound: boolean}} CellRow */
+/** @typedef {{value: Float64Array, bound: boolean}} CellRow */
 /** @typedef {"unseen" | "left out" | "unknown" | "known"} CellKind */
 
-/** Numbers that are kept: a text of a thousand words has as many. */
-const MOST_KEPT = 2 ** 20;
+/** Numbers that are kept, and the fewest rows: those whose numbers are printed at once. */
+const NUMBERS_KEPT = 2 ** 18;
+const ROWS_KEPT = 64;
+/** Colours that are kept, and the fewest rows: those that are in sight at once. */
+const COLOURS_KEPT = 2 ** 20;
+const PAINTED_KEPT = 400;
 
 /** One head's matrix, or the mean of several, by the measure of a state. */
 export class Cells {
@@ -22,11 +26,8 @@ export class Cells {
     this.scale = new Scale({ signed: state.measure !== "weight", log: state.log });
     /** @type {Map<number, CellRow | null>} null: not in the file */
     this.rows = new Map();
-  }
-
-  /** The row if it has been asked for before; undefined if it has not. */
-  ready(/** @type {number} */ reader) {
-    return this.rows.get(reader);
+    /** @type {Map<number, Uint32Array>} */
+    this.painted = new Map();
   }
 
   /** One row; null where the file does not hold it. */
@@ -34,17 +35,26 @@ export class Cells {
     const kept = this.rows.get(reader);
     if (kept !== undefined) return kept;
     const row = this.level.row(this.state.heads, reader);
-    const made = row && measured(this.level, row, this.state);
-    const found = made && { ...made, pixels: this.pixels(reader, made.value) };
-    if ((this.rows.size + 1) * this.keys > MOST_KEPT) this.forget();
+    const found = row && measured(this.level, row, this.state);
+    makeRoom(this.rows, Math.max(ROWS_KEPT, NUMBERS_KEPT / this.keys));
     this.rows.set(reader, found);
     return found;
   }
 
-  /** The oldest half of what is kept makes room. */
-  forget() {
-    const names = [...this.rows.keys()];
-    for (const reader of names.slice(0, Math.ceil(names.length / 2))) this.rows.delete(reader);
+  /** The colours of a row, one number a cell. */
+  colours(/** @type {number} */ reader) {
+    let painted = this.painted.get(reader);
+    if (painted) return painted;
+    const row = this.row(reader);
+    painted = row ? this.paint(reader, row.value) : new Uint32Array(this.keys).fill(palette().unknown);
+    makeRoom(this.painted, Math.max(PAINTED_KEPT, COLOURS_KEPT / this.keys));
+    this.painted.set(reader, painted);
+    return painted;
+  }
+
+  /** The same, if they are at hand. */
+  coloursKept(/** @type {number} */ reader) {
+    return this.painted.get(reader);
   }
 
   /** What stands in a cell. */
@@ -55,6 +65,13 @@ export class Cells {
     return Number.isNaN(value) ? "unknown" : "known";
   }
 
+  /** Why cells of a row are unknown. */
+  lacking(/** @type {number} */ reader) {
+    const { measure } = this.state;
+    if (measure === "weight" || !this.row(reader)) return "not in this file";
+    return measure === "lift" ? "habit not known" : "part of the result not known";
+  }
+
   seen(/** @type {number} */ reader, /** @type {number} */ key) {
     return this.state.heads.some((head) => this.level.seen(head, reader, key));
   }
@@ -63,8 +80,7 @@ export class Cells {
     return this.state.without && this.level.keys.apart.data[key] !== 0;
   }
 
-  /** The colours of a row, one number a cell. */
-  pixels(/** @type {number} */ reader, /** @type {Float64Array} */ value) {
+  paint(/** @type {number} */ reader, /** @type {Float64Array} */ value) {
     const { unseen, unknown, above } = palette();
     const pixels = new Uint32Array(value.length);
     for (let key = 0; key < value.length; key++) {
@@ -84,4 +100,10 @@ export class Cells {
     }
     return true;
   }
+}
+
+/** The oldest half of what is kept goes, once there is too much. */
+function makeRoom(/** @type {Map<number, unknown>} */ kept, /** @type {number} */ most) {
+  if (kept.size < most) return;
+  for (const reader of [...kept.keys()].slice(0, Math.ceil(kept.size / 2))) kept.delete(reader);
 }

@@ -84,17 +84,13 @@ export class Heatmap {
     const pixels = new Uint32Array(image.data.buffer);
     let done = true;
     for (let row = top; row < bottom; row++) {
-      let found = cells.ready(row);
-      if (found === undefined) {
-        if (performance.now() > until) {
-          done = false;
-          continue;
-        }
-        found = cells.row(row);
+      let colours = cells.coloursKept(row);
+      if (!colours && performance.now() > until) {
+        done = false;
+        continue;
       }
-      const at = (row - top) * image.width;
-      if (found) pixels.set(found.pixels.subarray(first, last), at);
-      else pixels.fill(palette().unknown, at, at + image.width);
+      colours ??= cells.colours(row);
+      pixels.set(colours.subarray(first, last), (row - top) * image.width);
     }
     this.stretch(view, image, top, first);
     if (view.size >= SIZE_OF_PATTERNS) this.paintPatterns(view, pixels, image.width, top, first);
@@ -174,7 +170,7 @@ export class Heatmap {
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (let row = top; row < bottom; row++) {
-      const found = cells.ready(row);
+      const found = cells.row(row);
       for (let column = first; found && column < last; column++) {
         const value = found.value[column];
         if (Number.isNaN(value) || cells.kind(row, column) !== "known") continue;

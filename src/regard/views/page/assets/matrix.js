@@ -136,10 +136,12 @@ class MatrixView {
   }
 
   marksNamed() {
+    const { state } = this.cells;
     /** @type {LegendMark[]} */
     const marks = [];
     if (this.cells.level.data.seen) marks.push(["unseen", "may not be seen"]);
     if (!this.cells.whole()) marks.push(["unknown", "not in this file"]);
+    else if (state.measure !== "weight") marks.push(["unknown", this.cells.lacking(0)]);
     return marks;
   }
 
@@ -255,7 +257,7 @@ class MatrixView {
     if (kind === "unseen") return `${reader} may not see ${key}`;
     if (kind === "left out") return `${key} is left out`;
     const heads = headsNamed(this.app.book(), state.heads);
-    if (kind === "unknown") return `${reader} reads ${key}: not in this file, in ${heads}`;
+    if (kind === "unknown") return `${reader} reads ${key}: ${this.cells.lacking(row)}, in ${heads}`;
     const found = this.cells.row(row);
     const number = fraction(found?.value[column], found?.bound);
     return `${reader} reads ${key}: ${number}${UNITS[state.measure]} in ${heads}`;

@@ -42,11 +42,15 @@ export class CellTable {
   }
 }
 
+/** What stands in a cell without a number; its title says why. */
+const CELL_SIGNS = { known: "", unseen: "unseen", "left out": "–", unknown: "?" };
+
 function tableCell(/** @type {Cells} */ cells, /** @type {number} */ reader, /** @type {number} */ key) {
   const kind = cells.kind(reader, key);
   const row = cells.row(reader);
   if (kind === "known" && row) {
     return el("td", { class: "number" }, fraction(row.value[key], row.bound));
   }
-  return el("td", { class: `quiet ${kind === "unseen" ? "unseen" : ""}` }, kind);
+  const said = kind === "unknown" ? cells.lacking(reader) : kind;
+  return el("td", { class: "quiet", title: said }, CELL_SIGNS[kind]);
 }
