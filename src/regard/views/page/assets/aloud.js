@@ -26,7 +26,7 @@ function saidProjection(/** @type {StepRow} */ row) {
 
 function saidScores(/** @type {StepRow} */ row) {
   const me = quoted(row.reader);
-  if (!row.seen.length) return `${me} may see nothing: it is compared with no word.`;
+  if (!row.seen.length) return `${me} may see nothing: it is compared with no ${row.unit}.`;
   const scores = row.seen.map((place) => row.number("score", place));
   if (scores.some(Number.isNaN)) {
     return `The scores of ${me} hold NaN, so there is no best match in its row.`;
@@ -35,13 +35,13 @@ function saidScores(/** @type {StepRow} */ row) {
   if (row.seen.length === 1) {
     return `${me} may see only ${called(row, first)}; their score is ${row.text("score", first)}.`;
   }
-  const among = row.unseen.length ? "Among the words it may see, " : "";
+  const among = row.unseen.length ? `Among the ${row.unit}s it may see, ` : "";
   const top = Math.max(...scores);
   const ranked = [...row.seen].sort((a, b) => row.number("score", b) - row.number("score", a));
   const best = ranked.filter((place) => row.number("score", place) === top);
   const number = row.text("score", best[0]);
   if (best.length === ranked.length) {
-    return `${among}${me} matches every word equally well: ${number} each.`;
+    return `${among}${me} matches every ${row.unit} equally well: ${number} each.`;
   }
   const rest = ranked.slice(best.length);
   const against = rest
@@ -63,7 +63,7 @@ function saidScaling(/** @type {StepRow} */ row) {
   if (top === undefined) return `${how}; ${quoted(row.reader)} may see none of them.`;
   const example = `that of ${quoted(row.names[top])} goes from ${row.text("score", top)} to ${row.text("scaled", top)}`;
   const hidden = row.unseen.length
-    ? ` ${row.unseen.length === 1 ? "One word" : `${row.unseen.length} words`} may not be seen: ` +
+    ? ` ${row.unseen.length === 1 ? `One ${row.unit}` : `${row.unseen.length} ${row.unit}s`} may not be seen: ` +
       "no score at all, which is not a 0."
     : "";
   return `${how}: ${example}.${hidden}`;
@@ -71,19 +71,19 @@ function saidScaling(/** @type {StepRow} */ row) {
 
 function saidWeights(/** @type {StepRow} */ row) {
   const me = quoted(row.reader);
-  if (!row.seen.length) return `${me} gives no weight to any word, since it may see none.`;
+  if (!row.seen.length) return `${me} gives no weight to any ${row.unit}, since it may see none.`;
   if (row.seen.some((place) => Number.isNaN(row.number("weight", place)))) {
     return `The weights of ${me} are NaN: its scores left no number to divide by.`;
   }
   if (row.seen.length === 1 && row.view.sink === null) {
     const only = called(row, row.seen[0]);
-    return `${me} gives all of its weight to ${only}, the only word that it may see.`;
+    return `${me} gives all of its weight to ${only}, the only ${row.unit} that it may see.`;
   }
   const sink = row.view.sink;
   const after =
     sink === null
       ? ""
-      : ` The sink takes ${amount(sink / row.view.sum)}, and the words share what is left.`;
+      : ` The sink takes ${amount(sink / row.view.sum)}, and the ${row.unit}s share what is left.`;
   return `${me} gives ${parts(row, "weight", " of its weight to ", " to ")}.${after}`;
 }
 
@@ -133,7 +133,7 @@ function parts(
   const left = row.byWeight.slice(NAMED);
   if (left.length) {
     const rest = left.reduce((sum, place) => sum + row.number(name, place), 0);
-    const others = left.length === 1 ? "one more word" : `${left.length} more words together`;
+    const others = left.length === 1 ? `one more ${row.unit}` : `${left.length} more ${row.unit}s together`;
     said.push(`${amount(rest)}${then}${others}`);
   }
   return inList(said);

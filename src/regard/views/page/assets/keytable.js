@@ -164,9 +164,9 @@ function unlisted(
       (sum, place) => sum + (listed.has(place) ? 0 : row.number("weight", place)),
       0,
     );
-    lines.push(`and ${many(left, "more word")}, ${part(weight)} of the weight together. `);
+    lines.push(`and ${many(left, `more ${row.unit}`)}, ${part(weight)} of the weight together. `);
   }
-  if (unseen > 0) lines.push(`${many(unseen, "word")} may not be seen. `);
+  if (unseen > 0) lines.push(`${many(unseen, row.unit)} may not be seen. `);
   const folds = row.units.length > places.length || choice.allKeys;
   if (!lines.length && !choice.allKeys) return null;
   return el(

@@ -77,20 +77,9 @@ export function softmaxPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
       ),
     ];
   }
-  const { largest, sum, sink } = row.view;
+  const { sum, sink } = row.view;
   return [
-    el(
-      "p",
-      {},
-      "e^(s − ",
-      rowNumber("largest", largest, row.plain("masked", largest)),
-      ") makes every number positive and the largest 1",
-      sink !== null && " (the sink's score is looked at as well)",
-      "; ÷ their sum ",
-      rowNumber("sum", sum, part(sum)),
-      sink !== null && ", the sink's included,",
-      " makes them weights.",
-    ),
+    Number.isNaN(sum) ? notANumber() : inWords(row),
     keyTable(
       row,
       choice,
@@ -104,7 +93,7 @@ export function softmaxPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
         last: sink === null ? [] : [sinkLine(sink, sum)],
       },
     ),
-    totalNote(row),
+    sinkNote(row),
   ];
 }
 
@@ -125,16 +114,34 @@ function sinkLine(/** @type {number} */ sink, /** @type {number} */ sum) {
   );
 }
 
-function totalNote(/** @type {StepRow} */ row) {
+function inWords(/** @type {StepRow} */ row) {
+  const { largest, sum, sink } = row.view;
+  return el(
+    "p",
+    {},
+    "e^(s − ",
+    rowNumber("largest", largest, row.plain("masked", largest)),
+    ") makes every number positive and the largest 1",
+    sink !== null && " (the sink's score is looked at as well)",
+    "; ÷ their sum ",
+    rowNumber("sum", sum, part(sum)),
+    sink !== null && ", the sink's included,",
+    " makes them weights.",
+  );
+}
+
+function notANumber() {
+  return el(
+    "p",
+    {},
+    "A score here is not a number (NaN) or infinite: there is no largest one to subtract and no " +
+      "sum to divide by, so the whole row of weights is NaN.",
+  );
+}
+
+function sinkNote(/** @type {StepRow} */ row) {
   const total = row.seen.reduce((sum, place) => sum + row.number("weight", place), 0);
-  if (Number.isNaN(total)) {
-    return el(
-      "p",
-      {},
-      "A score here is not a number (NaN) or infinite, so the weights cannot be worked out.",
-    );
-  }
-  if (row.view.sink === null) return null;
+  if (row.view.sink === null || Number.isNaN(total)) return null;
   return el(
     "p",
     { class: "quiet" },

@@ -34,6 +34,8 @@ export class StepRow {
     this.names = this.units.map((unit) => level.keys.names[unit]);
     /** Place of the reader itself among the keys, -1 where they are another text. */
     this.self = level.same ? this.units.indexOf(piece) : -1;
+    /** What its keys are called. */
+    this.unit = book.pieces ? "piece" : "word";
     /** A record's numbers have two decimals; an example's as many as they need. */
     this.example = book.data.kind === "steps";
     const places = this.units.map((_, place) => place);

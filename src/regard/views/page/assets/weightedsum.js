@@ -24,6 +24,9 @@ export function sumPanel(/** @type {StepRow} */ row, /** @type {Choice} */ choic
       ),
     ];
   }
+  if (!row.seen.length) {
+    return [el("p", {}, word(row.reader), " may see nothing: there is nothing to add up, z is 0.")];
+  }
   const places = row.listed(choice.allKeys).filter((place) => !row.hidden[place]);
   const adding = [...places].sort((a, b) => row.order(b) - row.order(a) || a - b);
   return [
@@ -213,7 +216,7 @@ function resultLines(
       el(
         "tr",
         {},
-        el("th", { scope: "row", colspan: before }, `and ${many(left, "more word")}`),
+        el("th", { scope: "row", colspan: before }, `and ${many(left, `more ${row.unit}`)}`),
         dims.map((dim) =>
           el("td", { class: "figure" }, row.plain("output", z[dim] - addedUp(row, places, dim))),
         ),
