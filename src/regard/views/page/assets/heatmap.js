@@ -15,7 +15,7 @@ import { fraction } from "./numbers.js";
  */
 
 /** Cells of at least this size, in CSS pixels, have dots or hatching; lines; numbers. */
-const SIZE_OF_PATTERNS = 6;
+const SIZE_OF_PATTERNS = 2;
 const SIZE_OF_LINES = 14;
 const SIZE_OF_NUMBERS = 28;
 /** Room for one word at the side, and its letters. */

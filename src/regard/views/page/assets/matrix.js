@@ -190,9 +190,10 @@ class MatrixView {
 
   zoom(/** @type {number} */ factor) {
     const { view } = this;
-    const cell = this.cell;
-    const x = cell ? view.columnAt(cell.column + 0.5) : view.left + view.width / 2;
-    const y = cell ? view.rowAt(cell.row + 0.5) : view.top + view.height / 2;
+    const { row, column } = this.cell ?? this.start();
+    const inSight = view.shows(row, column);
+    const x = inSight ? view.columnAt(column + 0.5) : view.left + view.width / 2;
+    const y = inSight ? view.rowAt(row + 0.5) : view.top + view.height / 2;
     if (factor) view.zoom(factor, x, y);
     else view.fit();
     this.draw();
@@ -215,7 +216,7 @@ class MatrixView {
   start() {
     const state = this.app.store.get();
     const unit = shown(state)[0] ?? 0;
-    const other = state.target ?? 0;
+    const other = state.target ?? (this.cells.level.same ? unit : 0);
     return state.direction === "reads" ? { row: unit, column: other } : { row: other, column: unit };
   }
 

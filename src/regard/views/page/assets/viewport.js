@@ -70,6 +70,12 @@ export class Viewport {
     return row < this.rows && column < this.columns ? { row, column } : null;
   }
 
+  /** Whether the middle of a cell is in sight. */
+  shows(/** @type {number} */ row, /** @type {number} */ column) {
+    const [right, down] = [column + 0.5 - this.x, row + 0.5 - this.y];
+    return Math.min(right, down) >= 0 && right * this.size <= this.width && down * this.size <= this.height;
+  }
+
   /** Rows (or columns) that are at least partly in sight: the first, and one past the last. */
   rowsInSight() {
     return inSight(this.y, this.height / this.size, this.rows);
