@@ -73,7 +73,7 @@ function build(/** @type {HTMLElement} */ main, /** @type {PageData} */ page) {
     el("header", {}, el("h1", {}, page.title), el("p", { class: "quiet" }, page.subtitle)),
     live,
   );
-  for (const [name, title, mount] of VIEWS) {
+  for (const [name, title, mount] of inOrder(page)) {
     const body = el("div", { class: "body" });
     const section = el(
       "section",
@@ -86,6 +86,18 @@ function build(/** @type {HTMLElement} */ main, /** @type {PageData} */ page) {
     if (mount(body, app) === false) section.remove();
   }
   mountKeyboard(main, app);
+}
+
+/** The views of this page: the four steps lead where they are what it is of. */
+function inOrder(/** @type {PageData} */ page) {
+  const views = VIEWS.filter(([name]) => name !== "heads" || page.books.some(hasHeads));
+  if (page.start.view !== "steps") return views;
+  const leads = (/** @type {string} */ name) => (name === "steps" ? 0 : 1);
+  return views.sort(([a], [b]) => leads(a) - leads(b));
+}
+
+function hasHeads(/** @type {import("./types.js").BookData} */ book) {
+  return book.heads.length > 1;
 }
 
 /** @returns {State} */
