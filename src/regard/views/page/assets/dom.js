@@ -36,7 +36,13 @@ export function svg(tag, attributes = {}, ...children) {
 /** A word from outside: isolated, clipped to `room` characters, whole in its title. */
 export function word(/** @type {string} */ text, /** @type {number} */ room = 32) {
   const shown = clipped(text, room);
-  return el("bdi", shown === text ? {} : { title: text.slice(0, 2000) }, shown || "∅");
+  return el("bdi", shown === text ? {} : { title: text.slice(0, 2000) }, visible(shown));
+}
+
+/** A text that has something to see, and to say: nothing and white space have signs. */
+function visible(/** @type {string} */ text) {
+  if (text === "") return "∅";
+  return text.trim() === "" ? "␣".repeat(text.length) : text;
 }
 
 // made once: that alone takes longer than to cut a hundred words
