@@ -35,6 +35,7 @@ export function mountHeads(/** @type {HTMLElement} */ root, /** @type {App} */ a
 class HeadsView {
   constructor(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
     this.app = app;
+    this.waiting = false;
     this.grid = new HeadGrid((button, event) => this.click(button, event));
     this.title = el("p", { class: "quiet" });
     this.key = el("div");
@@ -63,7 +64,7 @@ class HeadsView {
 
   follow(/** @type {State} */ state, /** @type {State} */ before) {
     if (differs(state, before, "book", "level")) this.build();
-    else if (differs(state, before, ...COLOURING)) this.colour();
+    else if (differs(state, before, ...COLOURING)) this.colourSoon();
     if (differs(state, before, "heads")) this.mark();
   }
 
@@ -81,6 +82,16 @@ class HeadsView {
 
   drawn() {
     return this.pictures.checked && !this.pictures.disabled;
+  }
+
+  /** In the frame after this one: the lines of a word come first. */
+  colourSoon() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.colour();
+    });
   }
 
   /** Colours and numbers of every head, by the chosen reading. */
