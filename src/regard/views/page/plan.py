@@ -192,7 +192,7 @@ def _chosen_rows(
 ) -> None:
     """Whole rows of chosen words in all heads, or in those asked for."""
     part = _ASKED if asked.words or asked.heads else _ROWS
-    for name, level, full in zip(("words", "pieces"), book.levels, every, strict=True):
+    for name, level, full in zip(("words", "pieces"), book.levels, every, strict=False):
         if full:
             continue
         if not book.whole:
