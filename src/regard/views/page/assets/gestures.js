@@ -51,7 +51,10 @@ export function listenForGestures(
     if (down.delete(event.pointerId) && moved < SLOP) to.tap(x, y);
   });
   element.addEventListener("pointercancel", (event) => down.delete(event.pointerId));
-  element.addEventListener("pointerleave", () => to.leave());
+  element.addEventListener("pointerleave", (event) => {
+    // a finger leaves whenever it is lifted: what it touched stays
+    if (event.pointerType === "mouse") to.leave();
+  });
   element.addEventListener(
     "wheel",
     (event) => {

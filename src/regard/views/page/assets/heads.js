@@ -116,7 +116,7 @@ class HeadsView {
       cell.style.setProperty("background-color", known ? found.scale.colour(value) : "");
       cell.style.setProperty("color", known ? found.scale.ink(value) : "");
       cell.textContent = Math.abs(value) >= LEAST_SHOWN * found.scale.top ? text : "";
-      const lacking = held.has(head) ? "not known" : "its rows are not in this file";
+      const lacking = held.has(head) ? "not in this file" : "its rows are not in this file";
       const whom = to === null ? "" : ` to ${inQuotes(names[to])}`;
       describeHead(cell, book, head, known ? text + whom : lacking);
     });
@@ -150,7 +150,7 @@ class HeadsView {
     const unknown = this.grid.cells.some((cell) => cell.classList.contains("unknown"));
     /** @type {LegendMark[]} */
     const marks = [];
-    if (unknown) marks.push(["unknown", held < heads.length ? "its rows are not in this file" : "not known"]);
+    if (unknown) marks.push(["unknown", held < heads.length ? "its rows are not in this file" : "not in this file"]);
     if (heads.some((head) => head.does)) marks.push(["positional", "reads by position"]);
     return marks;
   }
