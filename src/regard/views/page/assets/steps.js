@@ -264,6 +264,7 @@ function fillPanel(
   /** @type {number} */ step,
   /** @type {(Node | null)[]} */ content,
 ) {
+  if (!content.length) return panel.replaceChildren();
   const title = step === 0 ? "Where q, k and v come from" : `${step}  ${STEP_NAMES[step]}`;
   panel.replaceChildren(
     el("h3", { class: "paper-only" }, title),
