@@ -7,24 +7,20 @@
 import { el, svg, word } from "./dom.js";
 import { edgesOf, stripOf } from "./edges.js";
 import { drawLines } from "./lines.js";
-import { fraction } from "./numbers.js";
-import { LEAST_VALUE, isHeld, maySee, otherSide, ownSide, partnersOf } from "./partners.js";
-import { hold, pointAt } from "./pointing.js";
+import { ownSide, partnersOf } from "./partners.js";
+import { hold, pointable, unitAt } from "./pointing.js";
 import { matchesOf } from "./search.js";
 import { shown } from "./state.js";
+import { dressWord } from "./wordlook.js";
 
 /**
  * @typedef {import("./types.js").App} App
- * @typedef {import("./types.js").State} State
- * @typedef {import("./partners.js").Partners} Partners
  * @typedef {import("./partners.js").SideName} SideName
  */
 
 /** @typedef {{first: number, last: number}} Span rows in the document */
 
 const BOTH_SIDES = /** @type {const} */ (["readers", "keys"]);
-/** From here on a word that is read stands out. */
-const STANDS_OUT = 0.1;
 /** Rows that are kept above and below what is seen. */
 const SPARE_ROWS = 6;
 
@@ -86,7 +82,7 @@ export class Columns {
     const matches = matchesOf(this.app);
     for (const side of BOTH_SIDES) {
       for (const [unit, option] of this.options[side]) {
-        this.dress(side, unit, option, state, all, matches[side].has(unit));
+        dressWord(option, side, unit, this.level(), state, all, matches[side].has(unit));
       }
     }
     drawLines(this.lines, this.app, all, this.span, this.rowHeight);
@@ -197,36 +193,6 @@ export class Columns {
     return option;
   }
 
-  /** What a word looks like: shown, held, partner, unseen, not in the file, found. */
-  dress(
-    /** @type {SideName} */ side,
-    /** @type {number} */ unit,
-    /** @type {HTMLElement} */ option,
-    /** @type {State} */ state,
-    /** @type {(Partners | null)[]} */ all,
-    /** @type {boolean} */ found,
-  ) {
-    const level = this.level();
-    const own = side === ownSide(state);
-    const held = own && state.locked.includes(unit);
-    const place = own ? shown(state).indexOf(unit) : -1;
-    const strong = !own && all.some((of) => Math.abs(of?.value[unit] ?? 0) >= STANDS_OUT);
-    const classes = {
-      special: level[side].special.data[unit] !== 0,
-      shown: place >= 0,
-      held,
-      strong,
-      found,
-      target: !own && state.target === unit,
-      cannot: !own && all.length > 0 && !isSeen(level, state, all, unit),
-      absent: side === "readers" && !isHeld(level, state, unit),
-    };
-    for (const [name, on] of Object.entries(classes)) option.classList.toggle(name, on);
-    option.setAttribute("aria-selected", String(held));
-    option.style.setProperty("--line", place >= 0 ? `var(--line-${place + 1})` : "transparent");
-    numbersInto(/** @type {HTMLElement} */ (option.lastChild), own ? [] : all, unit);
-  }
-
   setStop(/** @type {SideName} */ side, /** @type {number} */ unit) {
     const before = this.stops[side];
     if (before === unit) return;
@@ -243,32 +209,14 @@ export class Columns {
       "aria-multiselectable": "true",
       "aria-label": side === "readers" ? "Who reads" : "Who is read",
     });
-    let pointer = "";
-    list.addEventListener("pointerover", (event) => {
-      // words that scroll past a pointer at rest are not pointed at
-      const now = `${event.clientX},${event.clientY}`;
-      const unit = unitOf(event.target);
-      if (now === pointer || unit === null) return;
-      pointer = now;
-      pointAt(this.app, side, unit);
-    });
-    list.addEventListener("focusin", (event) => {
-      const unit = unitOf(event.target);
-      if (unit === null) return;
-      this.setStop(side, unit);
-      pointAt(this.app, side, unit);
-    });
-    list.addEventListener("click", (event) => {
-      const unit = unitOf(event.target);
-      if (unit !== null) hold(this.app, side, unit, event.shiftKey);
-    });
+    pointable(list, this.app, "data-unit", () => side, (unit) => this.setStop(side, unit));
     list.addEventListener("keydown", (event) => this.key(event, side));
     return list;
   }
 
   /** Arrow keys move between words and columns. */
   key(/** @type {KeyboardEvent} */ event, /** @type {SideName} */ side) {
-    const unit = unitOf(event.target);
+    const unit = unitAt(event.target, "data-unit");
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(this.seen().last - this.seen().first, 1);
     /** @type {Record<string, number>} */
@@ -300,49 +248,4 @@ export class Columns {
     const part = (event.clientY - box.top) / box.height;
     this.scroller.scrollTop = part * this.scroller.scrollHeight - this.scroller.clientHeight / 2;
   }
-}
-
-/** Whether a unit of the other side is seen by, or sees, one of those shown. */
-function isSeen(
-  /** @type {import("./book.js").LevelView} */ level,
-  /** @type {State} */ state,
-  /** @type {(Partners | null)[]} */ all,
-  /** @type {number} */ unit,
-) {
-  return all.some((of) => {
-    if (!of) return true;
-    return otherSide(state) === "keys"
-      ? maySee(level, state, of.unit, unit)
-      : maySee(level, state, unit, of.unit);
-  });
-}
-
-/** The number of a word for each of those shown, in the colour of its lines. */
-function numbersInto(
-  /** @type {HTMLElement} */ at,
-  /** @type {(Partners | null)[]} */ all,
-  /** @type {number} */ unit,
-) {
-  // of several words at once only the large numbers, so that there is room for the word
-  const least = all.length > 1 ? STANDS_OUT : LEAST_VALUE;
-  const numbers = all.map((of) => {
-    const value = of?.value[unit] ?? NaN;
-    return Math.abs(value) >= least ? fraction(value, of?.bound) : "";
-  });
-  const text = numbers.join("|");
-  if (at.dataset.text === text) return;
-  at.dataset.text = text;
-  at.replaceChildren(
-    ...numbers.map((number, place) => number && el("span", { class: inkOf(number, place) }, number)),
-  );
-}
-
-function inkOf(/** @type {string} */ number, /** @type {number} */ place) {
-  return number.startsWith("−") ? "minus" : `ink-${place + 1}`;
-}
-
-/** The unit of the word that an event is about. */
-function unitOf(/** @type {EventTarget | null} */ target) {
-  const option = target instanceof Element ? target.closest("[data-unit]") : null;
-  return option ? Number(option.getAttribute("data-unit")) : null;
 }

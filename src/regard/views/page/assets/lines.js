@@ -12,8 +12,6 @@ import { LEAST_VALUE } from "./partners.js";
 
 /** Pixels of a line of 1.00. */
 const THICKEST = 12;
-/** The thinnest line where several words have theirs. */
-const LEAST_OF_MANY = 0.03;
 /** Lines of one word that lead out of view. */
 const LEADING_OUT = 8;
 
@@ -37,7 +35,7 @@ export function drawLines(into, app, all, span, rowHeight) {
   const drawn = [];
   all.forEach((of, place) => {
     if (!of) return;
-    for (const partner of inReach(of, span, all.length > 1 ? LEAST_OF_MANY : LEAST_VALUE)) {
+    for (const partner of inReach(of, span)) {
       const [from, to] = reads ? [of.unit, partner.unit] : [partner.unit, of.unit];
       const path = svg("path", {
         "data-from": from,
@@ -60,12 +58,11 @@ export function drawLines(into, app, all, span, rowHeight) {
 function inReach(
   /** @type {Partners} */ of,
   /** @type {{first: number, last: number}} */ span,
-  /** @type {number} */ least,
 ) {
   const own = outside(of.unit, span);
   let out = 0;
   return of.strongest.filter((partner) => {
-    if (Math.abs(partner.value) < least) return false;
+    if (Math.abs(partner.value) < LEAST_VALUE) return false;
     const there = outside(partner.unit, span);
     if (there !== 0 && own === there) return false;
     return (there === 0 && own === 0) || ++out <= LEADING_OUT;

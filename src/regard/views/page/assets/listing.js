@@ -4,8 +4,8 @@
 import { el, word } from "./dom.js";
 import { fraction } from "./numbers.js";
 import { LEAST_VALUE, partnersOf } from "./partners.js";
-import { hold } from "./pointing.js";
 import { differs, shown } from "./state.js";
+import { quietLine, tableOf, toReader, toWord } from "./wordtable.js";
 import {
   NOT_WHY,
   apartSaid,
@@ -23,8 +23,6 @@ import {
  * @typedef {import("./types.js").Row} Row
  * @typedef {import("./partners.js").Partners} Partners
  */
-
-/** @typedef {{cells: (Node | string)[], size: number, target?: boolean}} Line */
 
 /** Lines of a table. */
 const TABLE_LINES = 12;
@@ -300,61 +298,4 @@ function receivedSaid(
   const keys = level.keys.names.length;
   const mean = heads.reduce((sum, head) => sum + received.data[head * keys + unit], 0) / heads.length;
   return Number.isNaN(mean) ? "" : `On average a row that may see it gives it ${fraction(mean, false, 3)}.`;
-}
-
-/** A word that is read: a click makes it the other end of what is looked at. */
-function toWord(/** @type {App} */ app, /** @type {number} */ unit) {
-  const level = app.book().level(app.store.get().level);
-  const go = () => {
-    app.store.set({ target: unit });
-    app.scroll.unit?.("keys", unit);
-  };
-  return el("button", { type: "button", class: "plain", onclick: go }, word(level.keys.names[unit], 24));
-}
-
-/** A word that reads: a click holds it. */
-function toReader(/** @type {App} */ app, /** @type {number} */ unit) {
-  const level = app.book().level(app.store.get().level);
-  const go = () => {
-    hold(app, "readers", unit, false);
-    app.scroll.unit?.("readers", unit);
-  };
-  return el("button", { type: "button", class: "plain", onclick: go }, word(level.readers.names[unit], 24));
-}
-
-function quietLine(/** @type {string} */ text) {
-  return text ? el("p", { class: "quiet" }, text) : null;
-}
-
-/** A table with a bar behind each line. */
-function tableOf(
-  /** @type {string} */ caption,
-  /** @type {string[]} */ columns,
-  /** @type {Line[]} */ lines,
-) {
-  const bar = (/** @type {number} */ size) => {
-    const part = Math.min(Math.abs(size), 1) * 100;
-    const made = el("span", { class: size < 0 ? "bar negative" : "bar" });
-    made.style.setProperty("width", `${part.toFixed(1)}%`);
-    return el("td", { class: "bars", "aria-hidden": "true" }, made);
-  };
-  return el(
-    "table",
-    { class: "listing-table" },
-    el("caption", { class: "unseen-text" }, caption),
-    el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)), el("td"))),
-    el(
-      "tbody",
-      {},
-      ...lines.map(({ cells: [first, ...rest], size, target }) =>
-        el(
-          "tr",
-          { class: target ? "target" : null },
-          el("th", { scope: "row" }, first),
-          ...rest.map((cell) => el("td", { class: "number" }, cell)),
-          bar(size),
-        ),
-      ),
-    ),
-  );
 }

@@ -63,13 +63,27 @@ export function partnersOf(
 }
 
 /** Whether `reader` may see `key` in any of the chosen heads. */
-export function maySee(
+function maySee(
   /** @type {LevelView} */ level,
   /** @type {State} */ state,
   /** @type {number} */ reader,
   /** @type {number} */ key,
 ) {
   return state.heads.some((head) => level.seen(head, reader, key));
+}
+
+/** Whether a unit of the other side is seen by one of some units, or sees it. */
+export function isWithinSight(
+  /** @type {LevelView} */ level,
+  /** @type {State} */ state,
+  /** @type {number[]} */ units,
+  /** @type {number} */ other,
+) {
+  return units.some((own) =>
+    state.direction === "reads"
+      ? maySee(level, state, own, other)
+      : maySee(level, state, other, own),
+  );
 }
 
 /** Whether the file holds anything of a reader's row in the chosen heads. */

@@ -44,6 +44,45 @@ export function hold(
   app.store.set({ direction: directionOf(side), locked, pointed: unit, target: null });
 }
 
+/**
+ * Lets the words inside an element be pointed at, held, and reached with the keyboard.
+ * @param {HTMLElement} root
+ * @param {App} app
+ * @param {string} attribute that holds the unit of a word
+ * @param {() => SideName} side on which these words stand
+ * @param {(unit: number) => void} focused called first when a word gets the focus
+ */
+export function pointable(root, app, attribute, side, focused) {
+  let rest = "";
+  root.addEventListener("pointerover", (event) => {
+    const unit = unitAt(event.target, attribute);
+    const pointer = `${event.clientX},${event.clientY}`;
+    // words that scroll past a pointer at rest are not pointed at
+    if (pointer === rest || unit === null) return;
+    rest = pointer;
+    pointAt(app, side(), unit);
+  });
+  root.addEventListener("focusin", (event) => {
+    const unit = unitAt(event.target, attribute);
+    if (unit === null) return;
+    focused(unit);
+    pointAt(app, side(), unit);
+  });
+  root.addEventListener("click", (event) => {
+    const unit = unitAt(event.target, attribute);
+    if (unit !== null) hold(app, side(), unit, event.shiftKey);
+  });
+}
+
+/** The unit of the word that an event is about, or null. */
+export function unitAt(
+  /** @type {EventTarget | null} */ target,
+  /** @type {string} */ attribute,
+) {
+  const found = target instanceof Element ? target.closest(`[${attribute}]`) : null;
+  return found ? Number(found.getAttribute(attribute)) : null;
+}
+
 /** Lets every word go. */
 export function letGo(/** @type {App} */ app) {
   app.store.set({ locked: [], pointed: null, target: null });

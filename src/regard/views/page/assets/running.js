@@ -3,8 +3,8 @@
 
 import { el, word } from "./dom.js";
 import { fraction } from "./numbers.js";
-import { LEAST_VALUE, maySee, otherSide, ownSide, partnersOf } from "./partners.js";
-import { hold, pointAt } from "./pointing.js";
+import { LEAST_VALUE, isWithinSight, otherSide, ownSide, partnersOf } from "./partners.js";
+import { hold, pointable, unitAt } from "./pointing.js";
 import { hasGapBefore, matchesOf } from "./search.js";
 import { shown } from "./state.js";
 
@@ -33,20 +33,7 @@ export class RunningText {
     this.looks = [];
     this.stop = 0;
     this.root = el("div", { class: "running", role: "group" });
-    this.root.addEventListener("pointerover", (event) => {
-      const unit = wordOf(event.target);
-      if (unit !== null) pointAt(app, this.side(), unit);
-    });
-    this.root.addEventListener("focusin", (event) => {
-      const unit = wordOf(event.target);
-      if (unit === null) return;
-      this.setStop(unit);
-      pointAt(app, this.side(), unit);
-    });
-    this.root.addEventListener("click", (event) => {
-      const unit = wordOf(event.target);
-      if (unit !== null) hold(app, this.side(), unit, event.shiftKey);
-    });
+    pointable(this.root, app, "data-word", () => this.side(), (unit) => this.setStop(unit));
     this.root.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -105,7 +92,7 @@ export class RunningText {
         own && state.locked.includes(unit) ? "held" : "",
         Math.abs(value) >= LEAST_VALUE ? value.toFixed(3) : "",
         numbered.has(unit) && Math.abs(value) >= NUMBER_FROM ? fraction(value) : "",
-        partners && all.length > 0 && !isReached(level, state, units, unit) ? "cannot" : "",
+        partners && all.length > 0 && !isWithinSight(level, state, units, unit) ? "unseen" : "",
         partners && state.target === unit ? "target" : "",
         found.has(unit) ? "found" : "",
       ].join();
@@ -116,11 +103,11 @@ export class RunningText {
   }
 
   dress(/** @type {HTMLElement} */ button, /** @type {string} */ look) {
-    const [place, held, value, number, cannot, target, found] = look.split(",");
+    const [place, held, value, number, unseen, target, found] = look.split(",");
     const classes = {
       shown: Number(place) >= 0,
       held,
-      cannot,
+      unseen,
       target,
       found,
       negative: Number(value) < 0,
@@ -156,7 +143,7 @@ export class RunningText {
   }
 
   key(/** @type {KeyboardEvent} */ event) {
-    const unit = wordOf(event.target);
+    const unit = unitAt(event.target, "data-word");
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const forward = getComputedStyle(this.root.firstElementChild ?? this.root).direction !== "rtl";
     /** @type {Record<string, number>} */
@@ -189,24 +176,4 @@ function strongestOf(/** @type {(Partners | null)[]} */ all, /** @type {number} 
     if (!(Math.abs(value) <= Math.abs(most))) most = Number.isNaN(value) ? most : value;
   }
   return most;
-}
-
-/** Whether a unit is seen by, or sees, one of those shown. */
-function isReached(
-  /** @type {import("./book.js").LevelView} */ level,
-  /** @type {State} */ state,
-  /** @type {number[]} */ units,
-  /** @type {number} */ unit,
-) {
-  return units.some((own) =>
-    state.direction === "reads"
-      ? maySee(level, state, own, unit)
-      : maySee(level, state, unit, own),
-  );
-}
-
-/** The unit of the word that an event is about. */
-function wordOf(/** @type {EventTarget | null} */ target) {
-  const button = target instanceof Element ? target.closest("[data-word]") : null;
-  return button ? Number(button.getAttribute("data-word")) : null;
 }

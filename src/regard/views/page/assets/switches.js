@@ -35,7 +35,7 @@ export function mountSwitches(/** @type {HTMLElement} */ root, /** @type {App} *
   const { store } = app;
   const set = (/** @type {Partial<State>} */ patch) => store.set(patch);
   const direction = radios("direction", "A word:", DIRECTIONS, (value) =>
-    set({ direction: /** @type {State["direction"]} */ (value), target: null }),
+    changeDirection(app, /** @type {State["direction"]} */ (value)),
   );
   const level = radios("level", "Units:", LEVELS, (value) =>
     changeLevel(app, /** @type {LevelName} */ (value)),
@@ -101,6 +101,14 @@ function unavailable(/** @type {Book} */ book, /** @type {State} */ state) {
     reasons.set("lift", "Beyond habit: habits are of words, not of pieces.");
   }
   return reasons;
+}
+
+/** The same word from the other side; between two texts the word at the other end of the line. */
+function changeDirection(/** @type {App} */ app, /** @type {State["direction"]} */ direction) {
+  const { level, target } = app.store.get();
+  const other = target === null ? [] : [target];
+  const turned = app.book().level(level).same ? {} : { locked: other, pointed: target };
+  app.store.set({ direction, target: null, ...turned });
 }
 
 /** Words become their first pieces, pieces their words. */
