@@ -108,8 +108,9 @@ function firstState(/** @type {PageData} */ page) {
     level: "words",
     heads: [head ?? 0],
     direction: "reads",
-    pointed: null,
-    locked: unit === null ? [] : [unit],
+    // pointed at and not held, so that pointing elsewhere answers from the first moment
+    pointed: unit,
+    locked: [],
     target: null,
     measure: "weight",
     without: false,
