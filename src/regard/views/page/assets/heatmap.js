@@ -41,6 +41,7 @@ export class Heatmap {
     this.ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(width * this.ratio);
     this.canvas.height = Math.round(height * this.ratio);
+    this.canvas.style.setProperty("width", `${width}px`);
     this.canvas.style.setProperty("height", `${height}px`);
   }
 

@@ -157,10 +157,11 @@ class MatrixView {
     view.top = heatmap.room(keys, Math.min(120, 0.28 * width));
     view.width = width - view.left - 3;
     view.height = Math.min(view.width, Math.max(240, 0.7 * window.innerHeight));
+    const size = view.fitting();
+    view.width = Math.min(view.width, view.columns * size);
+    view.height = Math.min(view.height, view.rows * size);
     if (fitted || view.size === 1) view.fit();
-    const rows = Math.min(view.height, view.rows * view.fitting());
-    view.height = rows;
-    heatmap.resize(width, view.top + rows + 3);
+    heatmap.resize(view.left + view.width + 3, view.top + view.height + 3);
     view.hold();
     this.draw();
   }
