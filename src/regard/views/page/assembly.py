@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
 from regard.errors import InputError
-from regard.views.page.document import assets, document
+from regard.views.page.document import document, shell
 from regard.views.page.file import write
 from regard.views.page.frame import frame
 from regard.views.page.packing import as_json, cost, pack
@@ -94,7 +94,7 @@ class Draft:
 
     def _document(self, book: str, parts: dict[str, str]) -> str:
         return document(
-            assets(),
+            shell(),
             title=self.title,
             fallback=self.still,
             book=book,

@@ -82,7 +82,12 @@ def _layer(
         "readers": block("steps", readers, "i4"),
         "keys": block("steps", keys, "i4"),
         "kv": block("steps", [groups.index(one) for one in kv], "i4"),
-        **numbers(made, [made[kv.index(group)] for group in groups], sighted=sighted),
+        **numbers(
+            made,
+            [made[kv.index(group)] for group in groups],
+            sighted=sighted,
+            whole=len(keys) == len(layer.key_positions),
+        ),
         "projection": None,
         "columns": None,
     }
@@ -102,15 +107,30 @@ def _joined(made: Sequence[Steps], keys: Any) -> Steps:
     return replace(made[0], words=None, **parts)
 
 
-def numbers(made: Sequence[Steps], groups: Sequence[Steps], *, sighted: bool) -> dict[str, Any]:
+def numbers(
+    made: Sequence[Steps], groups: Sequence[Steps], *, sighted: bool, whole: bool = True
+) -> dict[str, Any]:
     """The arrays of 2-D steps, a head each; groups: steps that have each key head once; sighted:
-    whether they are of all rows and heads of a layer whose sight is in the file."""
+    whether they are of all rows and heads of a layer whose sight is in the file. whole: whether
+    they are of all keys."""
     first = made[0]
     # null is read as `scaled` where the sight of the level, which is of whole layers, allows it
     alike = all(one.seen.all() for one in made) or (
         sighted and all(np.array_equal(one.seen, first.seen) for one in made)
     )
     plain = first.softcap is None and first.bias is None and alike
+
+    # score × scale is the same product in JavaScript, unless it was rounded to 32 bits here
+    product = all(
+        np.array_equal(one.scores.astype(np.float64) * one.scale, one.scaled, equal_nan=True)
+        for one in made
+    )
+    # Σ weight × value is left to the page where it is of all keys and none is odd
+    summed = whole and all(
+        part is not None and bool(np.isfinite(part).all())
+        for one in made
+        for part in (one.value, one.weights)
+    )
 
     def stacked(name: str) -> Any:
         return block("steps", np.stack([getattr(one, name) for one in made]), "f8")
@@ -128,7 +148,7 @@ def numbers(made: Sequence[Steps], groups: Sequence[Steps], *, sighted: bool) ->
         "scale": float(first.scale),
         "softcap": None if first.softcap is None else float(first.softcap),
         "score": stacked("scores"),
-        "scaled": stacked("scaled"),
+        "scaled": None if product else stacked("scaled"),
         "masked": None if plain else stacked("masked"),
         "exponential": stacked("exponentials"),
         "weight": stacked("weights"),
@@ -143,7 +163,7 @@ def numbers(made: Sequence[Steps], groups: Sequence[Steps], *, sighted: bool) ->
         "query": vectors("query", made),
         "key": vectors("key", groups),
         "value": vectors("value", groups),
-        "output": None if first.output is None else stacked("output"),
+        "output": None if first.output is None or summed else stacked("output"),
     }
 
 

@@ -46,6 +46,11 @@ export class LevelView {
   seen(/** @type {number} */ head, /** @type {number} */ reader, /** @type {number} */ key) {
     const seen = this.data.seen;
     if (!seen) return true;
+    if ("first" in seen) {
+      const [layers, readers] = seen.first.shape;
+      const at = (layers === 1 ? 0 : this.layerOf[head]) * readers + reader;
+      return seen.first.data[at] <= key && key < seen.stop.data[at];
+    }
     const [layers, readers, keys] = seen.shape;
     const layer = layers === 1 ? 0 : this.layerOf[head];
     return seen.data[(layer * readers + reader) * keys + key] !== 0;
@@ -276,6 +281,7 @@ export class LevelView {
 export class Book {
   constructor(/** @type {BookData} */ data) {
     this.data = data;
+    data.steps.forEach(complete);
     this.heads = data.heads;
     this.layers = data.layers;
     this.words = new LevelView(data, "words");
@@ -403,6 +409,28 @@ export function measured(level, row, state) {
 /** What numbers are ordered by; NaN and the infinite come first, as they decide a sum. */
 function sizeOf(/** @type {number} */ number) {
   return Number.isFinite(number) ? Math.abs(number) : Number.MAX_VALUE;
+}
+
+/** Fills in what the writer leaves to be multiplied out: score × scale, and Σ weight × value. */
+function complete(/** @type {StepsOfLayer} */ steps) {
+  const { score, weight, value } = steps;
+  const [heads, readers, keys] = score.shape;
+  steps.scaled ??= {
+    data: Float64Array.from(score.data, (/** @type {number} */ one) => one * steps.scale),
+    shape: score.shape,
+  };
+  if (steps.output || !value) return;
+  const width = value.shape[2];
+  const data = new Float64Array(heads * readers * width);
+  for (let row = 0; row < heads * readers; row++) {
+    const group = steps.kv.data[Math.floor(row / readers)];
+    for (let key = 0; key < keys; key++) {
+      const part = weight.data[row * keys + key];
+      const from = (group * keys + key) * width;
+      for (let at = 0; at < width; at++) data[row * width + at] += part * value.data[from + at];
+    }
+  }
+  steps.output = { data, shape: [heads, readers, width] };
 }
 
 /** For each unit its place in a list of units, -1 where it is not among them. */

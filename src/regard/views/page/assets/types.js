@@ -27,7 +27,8 @@
  * @property {Side} readers
  * @property {Side | null} keys null: the readers themselves
  * @property {FullRows | null} full
- * @property {Arr | null} seen [layers or 1, readers, keys]
+ * @property {Arr | {first: Arr, stop: Arr} | null} seen [layers or 1, readers, keys]; or the runs
+ *   of keys that are seen, first <= key < stop, [layers or 1, readers]
  * @property {Links | null} links
  * @property {Strongest | null} strongest
  * @property {Arr | null} entropy [H, readers]
