@@ -36,7 +36,7 @@ function saidScores(/** @type {StepRow} */ row) {
     return `${me} may see only ${called(row, first)}; their score is ${row.text("score", first)}.`;
   }
   const among = row.unseen.length ? `Among the ${row.unit}s it may see, ` : "";
-  const top = Math.max(...scores);
+  const top = scores.reduce((most, score) => Math.max(most, score));
   const ranked = [...row.seen].sort((a, b) => row.number("score", b) - row.number("score", a));
   const best = ranked.filter((place) => row.number("score", place) === top);
   const number = row.text("score", best[0]);

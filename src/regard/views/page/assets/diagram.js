@@ -65,7 +65,7 @@ export class Diagram {
         tabindex: chosen ? 0 : -1,
         onclick: () => this.open(step),
       },
-      step > 0 && el("span", { class: "place" }, String(step)),
+      step > 0 && el("span", { class: "place" }, `${step} `),
       boxes(row, step).map(([name, what]) =>
         el("span", { class: "box" }, el("b", {}, name), " ", what && el("small", {}, what)),
       ),

@@ -3,7 +3,7 @@
 
 import { el, word } from "./dom.js";
 import { many } from "./numbers.js";
-import { part } from "./steprow.js";
+import { MOST_KEYS, part } from "./steprow.js";
 import { valueBar } from "./vectors.js";
 
 /** @typedef {import("./steprow.js").StepRow} StepRow */
@@ -167,23 +167,26 @@ function unlisted(
     lines.push(`and ${many(left, `more ${row.unit}`)}, ${part(weight)} of the weight together. `);
   }
   if (unseen > 0) lines.push(`${many(unseen, row.unit)} may not be seen. `);
-  const folds = row.units.length > places.length || choice.allKeys;
-  if (!lines.length && !choice.allKeys) return null;
+  const most = Math.min(row.seen.length, MOST_KEYS);
+  const folds = choice.allKeys || (left > 0 && most > places.length);
+  if (!lines.length && !folds) return null;
+  return el("p", { class: "quiet" }, lines, folds && folding(row, choice, most));
+}
+
+function folding(
+  /** @type {StepRow} */ row,
+  /** @type {Choice} */ choice,
+  /** @type {number} */ most,
+) {
+  const more = most < row.seen.length ? `Show ${most}` : "Show all";
   return el(
-    "p",
-    { class: "quiet" },
-    lines,
-    folds &&
-      (left > 0 || choice.allKeys) &&
-      el(
-        "button",
-        {
-          type: "button",
-          "data-control": "all-keys",
-          onclick: () => choice.set({ allKeys: !choice.allKeys }),
-        },
-        choice.allKeys ? "Only the heaviest" : "Show all",
-      ),
+    "button",
+    {
+      type: "button",
+      "data-control": "all-keys",
+      onclick: () => choice.set({ allKeys: !choice.allKeys }),
+    },
+    choice.allKeys ? "Only the heaviest" : more,
   );
 }
 

@@ -11,13 +11,24 @@ const MOST_JUMPS = 12;
 const OPTION_LETTERS = 40;
 
 /** Whose row: a list of all readers of a short text, else the name. */
-export function rowChooser(
-  /** @type {string[]} */ names,
-  /** @type {number} */ unit,
-  /** @type {(unit: number) => void} */ choose,
-) {
-  if (names.length > CHOICES) return el("b", {}, word(names[unit]));
-  return options("row", names, unit, choose, "Whose row");
+export class RowChooser {
+  constructor(/** @type {(unit: number) => void} */ choose) {
+    this.choose = choose;
+    this.root = el("span");
+    /** @type {string[]} */
+    this.names = [];
+  }
+
+  show(/** @type {string[]} */ names, /** @type {number} */ unit) {
+    if (names.length > CHOICES) {
+      this.root.replaceChildren(el("b", {}, word(names[unit])));
+    } else if (names !== this.names) {
+      this.root.replaceChildren(options("row", names, unit, this.choose, "Whose row"));
+    }
+    this.names = names;
+    const list = this.root.querySelector("select");
+    if (list) list.value = String(unit);
+  }
 }
 
 /** Which piece of a word, as each has a row. */

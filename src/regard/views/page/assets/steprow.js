@@ -9,8 +9,9 @@ import { decimalsOf, fixed, fraction, numeral } from "./numbers.js";
 /** @typedef {"score" | "scaled" | "masked" | "exponential" | "weight" | "share"} KeyNumber */
 /** @typedef {"score" | "scaled" | "masked" | "query" | "key" | "value" | "output"} Plain */
 
-/** Keys beyond which only the heaviest are listed. */
+/** Keys beyond which only the heaviest are listed, and how many are if more are asked for. */
 export const LISTED_KEYS = 12;
+export const MOST_KEYS = 200;
 
 const FRACTIONS = new Set(["exponential", "weight", "share"]);
 
@@ -84,7 +85,7 @@ export class StepRow {
   /** The keys to be listed: all of them in order if few, else the heaviest that are seen. */
   listed(/** @type {boolean} */ all) {
     if (this.units.length <= LISTED_KEYS) return this.units.map((_, place) => place);
-    return all ? this.byWeight : this.byWeight.slice(0, LISTED_KEYS);
+    return this.byWeight.slice(0, all ? MOST_KEYS : LISTED_KEYS);
   }
 
   /** √d_k as it is printed: 8, or 5.657. */

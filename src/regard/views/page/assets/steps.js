@@ -6,7 +6,7 @@ import { Diagram, STEP_NAMES } from "./diagram.js";
 import { el } from "./dom.js";
 import { productPanel } from "./products.js";
 import { projectionPanel } from "./projection.js";
-import { choiceOfPiece, missingRow, rowChooser } from "./rowchoice.js";
+import { choiceOfPiece, missingRow, RowChooser } from "./rowchoice.js";
 import { scalePanel, softmaxPanel } from "./softmax.js";
 import { differs, shown } from "./state.js";
 import { StepRow } from "./steprow.js";
@@ -18,6 +18,8 @@ import { sumPanel } from "./weightedsum.js";
 /** @typedef {import("./keytable.js").Choice} Choice */
 /** @typedef {import("./diagram.js").StepNumber} StepNumber */
 
+/** Milliseconds. */
+const AFTER_LINES = 40;
 const PANELS = [projectionPanel, productPanel, scalePanel, softmaxPanel, sumPanel];
 
 export function mountSteps(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
@@ -31,9 +33,13 @@ class StepsSection {
     this.app = app;
     /** @type {StepRow | null} */
     this.row = null;
-    /** @type {number | null} the unit and piece whose row is shown */
+    /** @type {number | null} the unit whose row is shown, of which text, and which piece of it */
     this.unit = null;
+    /** @type {Pick<State, "book" | "level">} */
+    this.of = { book: -1, level: "words" };
     this.piece = 0;
+    this.onPaper = false;
+    this.later = 0;
     /** @type {Choice} */
     this.choice = {
       key: 0,
@@ -42,6 +48,7 @@ class StepsSection {
       allTerms: false,
       set: (patch) => this.choose(patch),
     };
+    this.rows = new RowChooser((unit) => app.store.set({ locked: [unit], direction: "reads" }));
     this.heading = el("div", { class: "steps-heading" });
     this.diagram = new Diagram((step) => app.store.set({ step }));
     this.panels = PANELS.map((_, step) =>
@@ -65,15 +72,18 @@ class StepsSection {
       this.walking,
       this.panels,
     );
-    root.append(this.heading, this.body);
+    this.absent = el("div");
+    root.append(this.heading, this.absent, this.body);
   }
 
   begin() {
     const { store } = this.app;
     if (this.hasProjection() && store.get().step === 1) store.set({ step: 0 });
     store.subscribe((state, before) => this.follow(state, before));
-    matchMedia("print").addEventListener("change", () => this.fill());
-    addEventListener("beforeprint", () => this.fill(true));
+    const paper = matchMedia("print");
+    paper.addEventListener("change", () => this.fill((this.onPaper = paper.matches)));
+    addEventListener("beforeprint", () => this.fill((this.onPaper = true)));
+    addEventListener("afterprint", () => this.fill((this.onPaper = false)));
     this.find(store.get());
     return true;
   }
@@ -83,8 +93,13 @@ class StepsSection {
   }
 
   follow(/** @type {State} */ state, /** @type {State} */ before) {
-    if (differs(state, before, "book", "level", "locked", "pointed", "direction", "heads")) this.find(state);
-    else if (state.target !== before.target) this.aim(state);
+    const { store } = this.app;
+    if (differs(state, before, "book", "level", "locked", "direction", "heads")) this.find(state);
+    else if (state.pointed !== before.pointed) {
+      // the lines of a word that is pointed at come first
+      clearTimeout(this.later);
+      this.later = setTimeout(() => this.find(store.get()), AFTER_LINES);
+    } else if (state.target !== before.target) this.aim(state);
     if (state.step !== before.step) {
       this.draw();
       if (this.row) this.app.say(aloud(this.row, state.step));
@@ -93,15 +108,17 @@ class StepsSection {
 
   /** Looks up the row that is chosen, pointed at, or was so last. */
   find(/** @type {State} */ state) {
+    clearTimeout(this.later);
     const book = this.app.book();
     const unit = this.chosenReader(state) ?? this.unitLeft(state);
     if (unit !== this.unit) this.piece = 0;
     this.unit = unit;
+    this.of = { book: state.book, level: state.level };
     const pieces = this.pieces(state);
     const piece = pieces[Math.min(this.piece, pieces.length - 1)];
     const view = book.stepsOf(state.heads[0], piece);
     const row = view && new StepRow(book, state.heads[0], piece, view);
-    if (row && this.row && row.piece === this.row.piece && row.head === this.row.head) {
+    if (row && row.steps === this.row?.steps && row.view.place === this.row.view.place) {
       this.write(state);
       return;
     }
@@ -118,17 +135,19 @@ class StepsSection {
     return reads ? first : undefined;
   }
 
-  /** The unit shown so far, while it is one of the same text; else the page's, or a first word. */
+  /** The unit shown so far, if of the same text; else the page's own, or a first word. */
   unitLeft(/** @type {State} */ state) {
     const { start } = this.app.page;
-    const before = this.app.store.drawn;
-    if (this.unit !== null && before.book === state.book && before.level === state.level) {
-      return this.unit;
+    const book = this.app.book();
+    if (this.unit !== null && this.of.book === state.book) {
+      if (this.of.level === state.level) return this.unit;
+      if (state.level === "pieces") return book.piecesOf("readers", this.unit)[0];
+      return book.pieces?.readers.word?.data[this.unit] ?? this.unit;
     }
     if (start.unit !== null && start.book === state.book && state.level === "words") {
       return start.unit;
     }
-    const { apart } = this.app.book().level(state.level).readers;
+    const { apart } = book.level(state.level).readers;
     return Math.max(0, apart.data.findIndex((/** @type {number} */ one) => !one));
   }
 
@@ -174,14 +193,13 @@ class StepsSection {
   write(/** @type {State} */ state) {
     const { names } = this.app.book().level(state.level).readers;
     const several = state.heads.length > 1;
+    this.rows.show(names, this.unit ?? 0);
     this.heading.replaceChildren(
       el(
         "p",
         {},
         "Row of ",
-        rowChooser(names, this.unit ?? 0, (unit) => {
-          this.app.store.set({ locked: [unit], direction: "reads" });
-        }),
+        this.rows.root,
         this.pieceChooser(state),
         ` in ${this.app.book().heads[state.heads[0]].label}. `,
         several && `${state.heads.length} heads are chosen: this is the first of them. `,
@@ -205,10 +223,8 @@ class StepsSection {
   draw() {
     const { step } = this.app.store.get();
     this.body.hidden = !this.row;
-    if (!this.row) {
-      this.heading.append(missingRow(this.app));
-      return;
-    }
+    this.absent.replaceChildren(...(this.row ? [] : [missingRow(this.app)]));
+    if (!this.row) return;
     const shownStep = this.row.steps.projection || step ? step : 1;
     this.diagram.show(this.row, shownStep);
     this.panels.forEach((panel, at) => (panel.hidden = at !== shownStep));
@@ -224,7 +240,7 @@ class StepsSection {
   }
 
   /** Fills the open panel; all of them for paper. */
-  fill(all = matchMedia("print").matches) {
+  fill(all = this.onPaper) {
     const { row, choice } = this;
     if (!row) return;
     PANELS.forEach((make, step) => {
