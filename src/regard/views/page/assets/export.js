@@ -12,6 +12,8 @@ import { headsNamed } from "./wording.js";
 
 /** Pixels of a PNG, at most; twice as many a side as the picture has where that fits. */
 const MOST_PIXELS = 2 ** 25;
+/** Of the title in the name of a file. */
+const NAME_LETTERS = 48;
 
 export function mountExport(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
   const said = el("p", { class: "quiet", role: "status" });
@@ -143,6 +145,9 @@ function give(/** @type {Blob} */ blob, /** @type {string} */ name) {
 function fileName(/** @type {App} */ app, /** @type {string} */ ending) {
   const { heads } = app.store.get();
   const which = heads.length > 1 ? `mean-of-${heads.length}-heads` : headsNamed(app.book(), heads);
-  const name = `regard ${[...app.page.title].slice(0, 48).join("")} ${which}`;
+  const letters = [...app.page.title];
+  const start = letters.slice(0, NAME_LETTERS).join("");
+  const title = letters.length > NAME_LETTERS ? start.replace(/(?<=\s)\S*$/, "") : start;
+  const name = `regard ${title} ${which}`;
   return `${name.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").replace(/-+$/, "")}.${ending}`;
 }
