@@ -7,7 +7,7 @@ import { check, radios } from "./switches.js";
 
 /** @typedef {import("./types.js").App} App */
 /** @typedef {import("./types.js").State} State */
-/** @typedef {import("./types.js").BookData} BookData */
+/** @typedef {import("./book.js").Book} Book */
 
 const BOOK_KINDS = {
   encoder: "encoder: its words read each other",
@@ -18,7 +18,7 @@ const BOOK_KINDS = {
 
 export function mountBooks(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
   if (app.books.length < 2 || app.page.versus) return false;
-  const names = app.page.books.map(({ kind }) => BOOK_KINDS[kind]);
+  const names = app.books.map(bookName);
   const note = el("p", { class: "quiet" });
   root.append(bookSwitch(app, "Shown:", names), note);
   const follow = () => {
@@ -33,6 +33,14 @@ export function mountBooks(/** @type {HTMLElement} */ root, /** @type {App} */ a
     if (differs(state, before, "book")) follow();
   });
   follow();
+}
+
+/** A book by its kind, and by what is read where several are of one kind. */
+function bookName(/** @type {Book} */ book, /** @type {number} */ _, /** @type {Book[]} */ all) {
+  const { kind } = book.data;
+  if (all.filter((one) => one.data.kind === kind).length === 1) return BOOK_KINDS[kind];
+  const text = clipped(book.words.keys.texts.slice(0, 12).join(" "), 40);
+  return `${BOOK_KINDS[kind]} (\u2068${text}\u2069)`;
 }
 
 /** Radio buttons, one a book. */

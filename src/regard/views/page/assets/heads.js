@@ -5,7 +5,7 @@ import { legend, onScheme, Scale } from "./colours.js";
 import { el } from "./dom.js";
 import { HeadGrid } from "./headgrid.js";
 import { many } from "./numbers.js";
-import { READINGS, readings, resting } from "./readings.js";
+import { READINGS, readings, readingShown, readingsLacking, resting } from "./readings.js";
 import { differs } from "./state.js";
 import { check, radios } from "./switches.js";
 import { drawThumb } from "./thumbs.js";
@@ -96,7 +96,8 @@ class HeadsView {
 
   /** Colours and numbers of every head, by the chosen reading. */
   colour() {
-    check(this.reading, this.app.store.get().reading);
+    const [book, state] = [this.app.book(), this.app.store.get()];
+    check(this.reading, readingShown(book, state), readingsLacking(book, state));
     if (this.drawn()) this.paint();
     else this.fill();
   }

@@ -62,7 +62,7 @@ class MatrixView {
       { class: "matrix-buttons" },
       button("+", "larger cells", () => this.zoom(ZOOM_STEP)),
       button("−", "smaller cells", () => this.zoom(1 / ZOOM_STEP)),
-      button("all", "all of the matrix", () => this.zoom(0)),
+      button("whole matrix", "whole matrix", () => this.zoom(0)),
       el("span", { class: "quiet" }, "Drag to move; Ctrl and wheel, or two fingers, to zoom."),
     );
   }

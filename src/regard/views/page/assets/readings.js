@@ -22,18 +22,36 @@ export const READINGS = /** @type {[string, string][]} */ ([
   ["apart", "on special tokens"],
 ]);
 
+/** Why a reading cannot be shown now, by its name. */
+export function readingsLacking(/** @type {Book} */ book, /** @type {State} */ state) {
+  const { habits, data } = book.level(state.level);
+  /** @type {Map<string, string>} */
+  const reasons = new Map();
+  if (!habits) reasons.set("lift", "habits are not known here");
+  if (!data.entropy && !data.means.entropy) reasons.set("entropy", "not in this file");
+  if (!data.apart && !data.means.apart) reasons.set("apart", "not in this file");
+  return reasons;
+}
+
+/** The chosen reading, or the weight where there is none such. */
+export function readingShown(/** @type {Book} */ book, /** @type {State} */ state) {
+  return readingsLacking(book, state).has(state.reading) ? "weight" : state.reading;
+}
+
 const NO_READING = { value: NaN, to: null, bound: false };
 
 /** What the chosen reading says of each head. @returns {Readings} */
 export function readings(/** @type {Book} */ book, /** @type {State} */ state) {
   const level = book.level(state.level);
   const unit = shown(state)[0] ?? null;
-  if (state.reading === "entropy" || state.reading === "apart") {
-    return rowReading(book, level, state.reading, state.direction === "reads" ? unit : null);
+  const reading = readingShown(book, state);
+  if (reading === "entropy" || reading === "apart") {
+    return rowReading(book, level, reading, state.direction === "reads" ? unit : null);
   }
+  const lift = reading === "lift";
   return state.direction === "reads"
-    ? fromReader(level, state, unit)
-    : ontoKey(level, state, unit);
+    ? fromReader(level, state, unit, lift)
+    : ontoKey(level, state, unit, lift);
 }
 
 /** Where words at rest give their weight, in this kind of attention. */
@@ -69,8 +87,8 @@ function fromReader(
   /** @type {LevelView} */ level,
   /** @type {State} */ state,
   /** @type {number | null} */ reader,
+  /** @type {boolean} */ lift,
 ) {
-  const lift = state.reading === "lift" && level.habits !== null;
   const scale = new Scale({ signed: lift, log: state.log });
   const name = lift ? "beyond habit" : "weight";
   if (reader === null) {
@@ -94,10 +112,10 @@ function ontoKey(
   /** @type {LevelView} */ level,
   /** @type {State} */ state,
   /** @type {number | null} */ key,
+  /** @type {boolean} */ lift,
 ) {
   if (state.target !== null && key !== null) {
-    const swapped = { ...state, target: key };
-    return fromReader(level, swapped, state.target);
+    return fromReader(level, { ...state, target: key }, state.target, lift);
   }
   const scale = new Scale({ log: state.log });
   const name = "weight";
@@ -116,8 +134,7 @@ function ontoKey(
 
 function linkTitle(/** @type {State} */ state, /** @type {boolean} */ lift) {
   if (lift) return "Weight beyond habit";
-  const habit = state.reading === "lift" ? " (no habit is known here)" : "";
-  return `Weight${habit}${state.without ? ", renormalised," : ""}`;
+  return `Weight${state.without ? ", renormalised," : ""}`;
 }
 
 /** One weight of a row, as it stands or beyond habit. @returns {Reading} */
