@@ -13,9 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from browser.chromium import find, start
 from browser.opening import Opener
-from browser.pages import PAGES, Shown
-from regard.record import Record
-from regard.views.page import page_of_record, page_of_steps
+from browser.pages import PAGES, WRITTEN_WITH, Shown
 
 _NONE = (
     "No Chromium or Chrome was found. Install one (Debian: apt-get install chromium; anywhere: "
@@ -51,12 +49,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
     @cache
     def write(name: str) -> Path:
-        made = PAGES[name]()
         file = folder / f"{name}.html"
-        if isinstance(made, Record):
-            page_of_record(made, file)
-        else:
-            page_of_steps(made, file)
+        PAGES[name]().page(file, **WRITTEN_WITH.get(name, dict)())
         return file
 
     return write

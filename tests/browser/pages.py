@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 import regard
 from records import record_of, top_only
@@ -13,6 +15,8 @@ from regard.mechanism.steps import Steps
 from regard.record import Record
 
 SENTENCE = "A dog ate the food because it was hungry"
+PROMPT, ANSWER = ("the", "dog", "ate"), ("be|cause", "it", "was", "hungry")
+OTHER = "A dog ate the food because it was delicious"
 WORDS = tuple(f"word{i}" if i % 3 else f"wo|rd{i}" for i in range(60))
 
 
@@ -54,11 +58,29 @@ def cross() -> Record:
     )  # fmt: skip
 
 
+def versus() -> Record:
+    """The sentence of the main job, beside one in which the same word means another."""
+    return regard.capture(SENTENCE)
+
+
+def generation() -> Record:
+    """A prompt of three words and four that a model wrote; the last it wrote it never read."""
+    made = record_of(*PROMPT, *ANSWER[:-1], layers=2, mask=_CAUSAL, kind="decoder")
+    return dataclasses.replace(
+        made, provenance={"model": "random", "generated": " ".join(ANSWER).replace("|", "")}
+    )
+
+
 _CAUSAL = regard.Mask(causal=True)
 
 PAGES: dict[str, Callable[[], Record | Steps]] = {
-    made.__name__: made for made in (sentence, pieces, largest, long, cross, pencil)
+    made.__name__: made
+    for made in (sentence, pieces, largest, long, cross, pencil, versus, generation)
 }
+WRITTEN_WITH: dict[str, Callable[[], dict[str, Any]]] = {
+    "versus": lambda: {"words": "it", "versus": regard.capture(OTHER)}
+}
+"""What `page` is called with, beside the path."""
 
 
 def two_decimals(number: float) -> str:
@@ -74,6 +96,18 @@ def three_decimals(number: float) -> str:
     return text.replace("0.", ".", 1) if abs(float(f"{number:.3f}")) < 1 else text
 
 
+def hundredths(number: float, bound: bool = False) -> str:
+    """A weight or a part of the result beside a word."""
+    text = two_decimals(number)
+    return ("≥" if bound else "") + text.replace("0.", ".", 1) if abs(number) < 0.995 else text
+
+
+_SCROLL = """(box, unit) => {
+    const height = box.querySelector("[role=option]").getBoundingClientRect().height;
+    box.scrollTop = (unit + 0.5) * height - box.clientHeight / 2;
+}"""
+
+
 class Shown:
     """An opened page: its parts by what they are for, and what a person does with them."""
 
@@ -84,10 +118,46 @@ class Shown:
         return self.page.locator(f"section[data-view={name}]")
 
     def word(self, unit: int, side: str = "readers") -> Locator:
-        return self.view("sentence").locator(f"[data-side={side}][data-unit='{unit}']")
+        return self.view("sentence").locator(f"[role=option][data-side={side}][data-unit='{unit}']")
 
-    def head(self, number: int) -> Locator:
-        return self.view("heads").locator(f"[data-head='{number}']")
+    def reveal(self, unit: int) -> None:
+        """Scroll the two columns to a word: only what is in view is in the document."""
+        self.view("sentence").locator(".scroller").evaluate(_SCROLL, unit)
+        self.word(unit).or_(self.word(unit, "keys")).first.wait_for()
+
+    def point(self, unit: int, side: str = "readers") -> None:
+        """Move the pointer onto a word."""
+        self.word(unit, side).hover()
+        self.settle()
+
+    def hold(self, unit: int, side: str = "readers", *, more: bool = False) -> None:
+        """Click a word; with `more`, in addition to the others."""
+        self.word(unit, side).click(modifiers=["Shift"] if more else [])
+        self.settle()
+
+    def let_go(self) -> None:
+        """Hold no word."""
+        self.page.keyboard.press("Escape")
+        self.page.mouse.move(1, 1)
+        self.settle()
+
+    def choose_head(self, number: int, *, more: bool = False) -> None:
+        """Click a head, counted over all layers."""
+        at = self.view("heads").locator(f"[data-head='{number}']")
+        at.click(modifiers=["Shift"] if more else [])
+        self.settle()
+
+    def switch(self, name: str, value: str | bool = True) -> None:
+        """Set a switch: a tick, one of several, or one of a list."""
+        controls = self.view("switches").locator(f"[name={name}]")
+        first = controls.first
+        if first.evaluate("control => control.tagName") == "SELECT":
+            first.select_option(str(value))
+        elif first.get_attribute("type") == "radio":
+            controls.and_(self.page.locator(f"[value={value}]")).check()
+        else:
+            first.set_checked(bool(value))
+        self.settle()
 
     def lines(self) -> dict[tuple[int, int], float]:
         """The weight of each line that is drawn, by (reader, key)."""
@@ -100,20 +170,22 @@ class Shown:
         )
         return {(int(reader), int(key)): weight for reader, key, weight in found}
 
-    def let_go(self) -> None:
-        """Hold no word."""
-        self.page.keyboard.press("Escape")
-        self.settle()
+    def beside(self, unit: int, side: str = "keys") -> str:
+        """The number beside a word of the columns."""
+        return self.word(unit, side).locator(".numbers").inner_text()
+
+    def panel(self, step: int) -> Locator:
+        return self.page.locator(f"[role=tabpanel][data-step='{step}']")
 
     def settle(self) -> None:
-        """Until what was done is drawn."""
+        """Wait until what was done is drawn."""
         self.page.evaluate(
-            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         )
 
-    def number(self, step: int, what: str, key: int) -> str:
-        panel = self.page.locator(f"[data-step='{step}']")
-        return panel.locator(f"[data-number={what}][data-key='{key}']").first.inner_text()
+    def hears(self, text: str) -> None:
+        """Wait until a screen reader is told this; what stands there may be told a little later."""
+        expect(self.page.locator("[data-live]")).to_contain_text(text)
 
     def scrolls_sideways(self) -> bool:
         return bool(

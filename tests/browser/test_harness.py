@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -127,9 +128,12 @@ def test_a_browser_named_wrongly_is_an_error(
 @pytest.mark.parametrize("ci", [True, False], ids=["ci", "by hand"])
 def test_without_a_browser(tmp_path: Path, ci: bool) -> None:
     """Tests of the page are skipped with a reason, but fail where nobody would notice that."""
-    environment = {"PATH": "", "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)} | (
-        {"CI": "true"} if ci else {}
-    )
+    environment = {
+        name: text for name, text in os.environ.items() if name not in ("CI", "REGARD_CHROMIUM")
+    }
+    environment |= {"PATH": "", "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)}
+    if ci:
+        environment["CI"] = "true"
     command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider"]
     test = f"{Path(__file__)}::{test_a_quiet_page_is_no_fault.__name__}"
     done = subprocess.run(
