@@ -22,7 +22,9 @@ const PAINTED_CELLS = 2 ** 20;
 /** A canvas with the matrix in the colours of `root`, an element of the document. */
 export function matrixPicture(/** @type {App} */ app, /** @type {HTMLElement} */ root) {
   return paintedAs(root, () => {
-    const matrix = wholeMatrix(app, root);
+    const state = app.store.get();
+    const cells = new Cells(app.book().level(state.level), state);
+    const matrix = wholeMatrix(app, cells, root);
     const ratio = window.devicePixelRatio || 1;
     const canvas = el("canvas", {
       width: Math.max(matrix.width + SIDES * ratio, 640 * ratio),
@@ -34,13 +36,14 @@ export function matrixPicture(/** @type {App} */ app, /** @type {HTMLElement} */
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(matrix, 0, LINES_ABOVE * ratio);
     context.scale(ratio, ratio);
-    titleLines(app, context, getComputedStyle(root));
+    titleLines(app, cells, context, getComputedStyle(root));
     return canvas;
   });
 }
 
 function titleLines(
   /** @type {App} */ app,
+  /** @type {Cells} */ cells,
   /** @type {CanvasRenderingContext2D} */ context,
   /** @type {CSSStyleDeclaration} */ style,
 ) {
@@ -52,13 +55,16 @@ function titleLines(
   context.font = `bold 15px ${style.fontFamily}`;
   context.fillText(`\u2068${clipped(app.page.title, 70)}\u2069`, SIDES, 26, room);
   context.font = `12px ${style.fontFamily}`;
-  context.fillText(`Rows read, columns are read: ${what}${without}.`, SIDES, 46, room);
+  const said = `Rows read, columns are read: ${what}${without}.${marksSaid(cells)}`;
+  context.fillText(said, SIDES, 46, room);
 }
 
 /** All cells with their words; in blocks where there are too many to draw. */
-function wholeMatrix(/** @type {App} */ app, /** @type {HTMLElement} */ root) {
-  const state = app.store.get();
-  const cells = new Cells(app.book().level(state.level), state);
+function wholeMatrix(
+  /** @type {App} */ app,
+  /** @type {Cells} */ cells,
+  /** @type {HTMLElement} */ root,
+) {
   const canvas = el("canvas");
   root.append(canvas);
   const heatmap = new Heatmap(canvas);
@@ -76,6 +82,12 @@ function wholeMatrix(/** @type {App} */ app, /** @type {HTMLElement} */ root) {
   // each call paints for a frame's time only
   while (!heatmap.paint(view, cells, small, marks));
   return canvas;
+}
+
+/** What cells without a number mean. */
+function marksSaid(/** @type {Cells} */ cells) {
+  const unseen = cells.level.data.seen ? " Hatched: may not be seen." : "";
+  return cells.whole() ? unseen : `${unseen} Dotted: not in the file.`;
 }
 
 function inBlocks(/** @type {App} */ app) {

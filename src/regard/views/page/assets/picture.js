@@ -55,7 +55,11 @@ export function sentencePicture(/** @type {App} */ app, /** @type {Colour} */ co
     wordColumn(app, "readers", sides[0], new Set(state.direction === "reads" ? chosen : []), colour),
     wordColumn(app, "keys", sides[1], new Set(state.direction === "reads" ? [] : chosen), colour),
     all.length === 1 && endNumbers(state, all[0], other, colour),
-    svg("text", { x: EDGE, y: height - 14, "font-size": 12, fill: colour("quiet") }, NOT_WHY),
+    svg(
+      "text",
+      { x: EDGE, y: height - 14, "font-size": 12, fill: colour("quiet") },
+      `${NOT_WHY} Lines below ${fraction(LEAST_VALUE, false, 3)} are not drawn.`,
+    ),
   );
 }
 
@@ -160,6 +164,8 @@ function wordColumn(
     "dominant-baseline": "central",
   };
   const few = chosen.size <= 4;
+  // where the words between are left out, a word is told from its like by its number
+  const texts = slots.gaps.length ? side.names : side.texts;
   const words = [...slots.units].map(([unit, slot]) =>
     svg(
       "text",
@@ -169,7 +175,7 @@ function wordColumn(
         "font-weight": few && chosen.has(unit) ? "bold" : null,
         fill: side.apart.data[unit] ? colour("quiet") : null,
       },
-      `\u2068${clipped(side.texts[unit], 28) || "∅"}\u2069`,
+      `\u2068${clipped(texts[unit], 28) || "∅"}\u2069`,
     ),
   );
   const gaps = slots.gaps.map(({ slot, left: count }) =>
