@@ -64,9 +64,7 @@ export class RunningText {
     this.looks = this.buttons.map(() => "");
     this.stop = Math.min(shown(state)[0] ?? 0, this.buttons.length - 1);
     this.buttons[this.stop]?.setAttribute("tabindex", "0");
-    const parts = this.buttons.flatMap((button, unit) =>
-      hasGapBefore(of, unit) ? [" ", button] : [button],
-    );
+    const parts = this.buttons.flatMap((button, unit) => [joint(of, unit), button]);
     this.root.replaceChildren(el("p", { dir: "auto" }, parts));
     this.paint();
   }
@@ -167,6 +165,12 @@ const RUNNING_LABELS = {
   readers: "The text that reads, word by word",
   keys: "The text that is read, word by word",
 };
+
+/** What stands before a unit: a space, nothing, or what keeps a mark on the line of its word. */
+function joint(/** @type {import("./types.js").Side} */ side, /** @type {number} */ unit) {
+  if (hasGapBefore(side, unit)) return " ";
+  return unit > 0 && /^[\p{Pe}\p{Pf}\p{Po}]/u.test(side.texts[unit]) ? "\u2060" : "";
+}
 
 /** The largest of what several words shown give a unit, whatever the sign; NaN for none. */
 function strongestOf(/** @type {(Partners | null)[]} */ all, /** @type {number} */ unit) {

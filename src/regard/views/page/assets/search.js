@@ -3,7 +3,7 @@
 
 import { el } from "./dom.js";
 import { ownSide } from "./partners.js";
-import { holdShown, pointAt } from "./pointing.js";
+import { pointAt } from "./pointing.js";
 import { differs } from "./state.js";
 
 /**
@@ -53,7 +53,6 @@ export function mountSearch(/** @type {HTMLElement} */ root, /** @type {App} */ 
     at = at < 0 && by < 0 ? found.length - 1 : (at + by + found.length) % found.length;
     show();
     const { side, unit } = found[at];
-    holdShown(app);
     pointAt(app, side, unit);
     app.scroll.unit?.(side, unit);
   };
