@@ -8,7 +8,7 @@ import { el } from "./dom.js";
 import { fixed, fraction } from "./numbers.js";
 
 /** @typedef {[number, number, number]} Triple */
-/** @typedef {[mark: "unseen" | "unknown" | "positional", text: string]} LegendMark */
+/** @typedef {[mark: "unseen" | "unknown" | "absent" | "positional", text: string]} LegendMark */
 /** @typedef {{css: string[], ink: string[], packed: Uint32Array}} Ramp */
 
 const STEPS = 256;

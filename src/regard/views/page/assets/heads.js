@@ -21,6 +21,8 @@ const MOST_NAMED = 6;
 /** Below this part of the strongest colour a number would only be noise. */
 const LEAST_SHOWN = 0.005;
 
+const NO_ROWS = "its rows are not in this file";
+
 /** What colours the grid. */
 const COLOURING = /** @type {(keyof State)[]} */ ([
   "direction", "pointed", "locked", "target", "reading", "without", "log",
@@ -117,25 +119,25 @@ class HeadsView {
       cell.style.setProperty("background-color", known ? found.scale.colour(value) : "");
       cell.style.setProperty("color", known ? found.scale.ink(value) : "");
       cell.textContent = Math.abs(value) >= LEAST_SHOWN * found.scale.top ? text : "";
-      const lacking = held.has(head) ? "not in this file" : "its rows are not in this file";
       const whom = to === null ? "" : ` to ${inQuotes(names[to])}`;
-      describeHead(cell, book, head, known ? text + whom : lacking);
+      this.describe(cell, head, known ? text + whom : "not in this file", held);
     });
-    this.key.replaceChildren(legend(found.scale, found.name, this.marks(held.size)));
+    this.key.replaceChildren(legend(found.scale, found.name, this.marks(held)));
   }
 
   /** A picture of each head's weights, rows read, columns are read. */
   paint() {
     const book = this.app.book();
     const scale = new Scale({ log: this.app.store.get().log });
+    const held = new Set(this.held());
     this.title.textContent =
       "Each head's weights in small: rows read, columns are read. In a long text a cell is many words.";
     this.grid.cells.forEach((cell, head) => {
       const canvas = cell.querySelector("canvas");
       if (canvas) drawThumb(canvas, book, [head], scale);
-      describeHead(cell, book, head, "");
+      this.describe(cell, head, "", held);
     });
-    this.key.replaceChildren(legend(scale, "weight", this.marks(book.heads.length)));
+    this.key.replaceChildren(legend(scale, "weight", this.marks(held)));
   }
 
   /** Heads of which the file holds rows. */
@@ -146,14 +148,33 @@ class HeadsView {
     return this.app.book().heads.flatMap((_, head) => (holds(head) ? [head] : []));
   }
 
-  marks(/** @type {number} */ held) {
+  marks(/** @type {Set<number>} */ held) {
     const { heads } = this.app.book();
-    const unknown = this.grid.cells.some((cell) => cell.classList.contains("unknown"));
     /** @type {LegendMark[]} */
     const marks = [];
-    if (unknown) marks.push(["unknown", held < heads.length ? "its rows are not in this file" : "not in this file"]);
+    if (this.grid.cells.some((cell) => cell.classList.contains("unknown"))) {
+      marks.push(["unknown", "not in this file"]);
+    }
+    if (held.size < heads.length) marks.push(["absent", NO_ROWS]);
     if (heads.some((head) => head.does)) marks.push(["positional", "reads by position"]);
     return marks;
+  }
+
+  /** What a head is, for the pointer and for a screen reader: its number, and what it does. */
+  describe(
+    /** @type {HTMLElement} */ cell,
+    /** @type {number} */ head,
+    /** @type {string} */ number,
+    /** @type {Set<number>} */ held,
+  ) {
+    const book = this.app.book();
+    const { label } = book.heads[head];
+    const parts = [number ? `${label}: ${number}` : label, characterOf(book, [head])];
+    if (!held.has(head)) parts.push(NO_ROWS);
+    const name = parts.filter(Boolean).join(". ");
+    cell.classList.toggle("absent", !held.has(head));
+    cell.title = name;
+    cell.setAttribute("aria-label", name);
   }
 
   /** Which heads are chosen, and that several are a mean. */
@@ -209,17 +230,4 @@ function routinesSaid(/** @type {Book} */ book) {
   }
   const said = [...found].map(([name, labels]) => `${labels.join(", ")} ${name}`);
   return said.length ? `By position: ${said.join("; ")}.` : "";
-}
-
-function describeHead(
-  /** @type {HTMLElement} */ cell,
-  /** @type {Book} */ book,
-  /** @type {number} */ head,
-  /** @type {string} */ number,
-) {
-  const { label } = book.heads[head];
-  const says = characterOf(book, [head]);
-  const name = [number ? `${label}: ${number}` : label, says].filter(Boolean).join(". ");
-  cell.title = name;
-  cell.setAttribute("aria-label", name);
 }

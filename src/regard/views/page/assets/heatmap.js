@@ -221,11 +221,12 @@ export class Heatmap {
     const columns = new Set(marks.column === null ? [] : [marks.column]);
     if (marks.cell) columns.add(marks.cell.column);
     context.save();
-    context.rotate(-Math.PI / 2);
-    context.textAlign = "left";
+    context.textAlign = view.upright ? "center" : "left";
+    if (!view.upright) context.rotate(-Math.PI / 2);
     for (const [column, chosen] of unitsNamed(view.columnsInSight(), view.size, columns)) {
       const x = view.columnAt(column + 0.5);
-      this.paintName(keys, column, chosen, 6 - view.top, x, view.top - 10);
+      if (view.upright) this.paintName(keys, column, chosen, x, view.top - LINE, view.size);
+      else this.paintName(keys, column, chosen, 6 - view.top, x, view.top - 10);
     }
     context.restore();
   }

@@ -22,6 +22,8 @@ import { headsNamed, measureNamed, inQuotes } from "./wording.js";
 const MOST_CELLS = 400_000;
 /** Cells smaller than this show a matrix in small, if most of its cells are not in the file. */
 const SMALL = 4;
+/** Room for names of columns that stand upright. */
+const UPRIGHT = 24;
 const ZOOM_STEP = 1.5;
 const HINT = "Point at a cell, or move over the cells with the arrow keys.";
 
@@ -42,12 +44,13 @@ class MatrixView {
     /** @type {HTMLCanvasElement | null} */
     this.small = null;
     this.title = el("p", { class: "quiet" });
+    this.tools = this.buttons();
     this.readout = el("p", { "data-readout": "", "aria-live": "polite" }, HINT);
     this.key = el("div");
     this.canvas = el("canvas");
     this.wrapper = el("div", { class: "matrix-cells", tabindex: 0, role: "application" }, this.canvas);
     this.table = new CellTable();
-    root.append(this.title, this.buttons(), this.wrapper, this.readout, this.key, this.table.details);
+    root.append(this.title, this.tools, this.wrapper, this.readout, this.key, this.table.details);
     this.heatmap = new Heatmap(this.canvas);
     this.cells = this.read();
     this.listen();
@@ -157,7 +160,10 @@ class MatrixView {
     view.top = heatmap.room(keys, Math.min(120, 0.28 * width));
     view.width = width - view.left - 3;
     view.height = Math.min(view.width, Math.max(240, 0.7 * window.innerHeight));
+    view.upright = heatmap.room(keys, width) <= view.fitting();
+    if (view.upright) view.top = UPRIGHT;
     const size = view.fitting();
+    this.tools.hidden = view.comfortable();
     view.width = Math.min(view.width, view.columns * size);
     view.height = Math.min(view.height, view.rows * size);
     if (fitted || view.size === 1) view.fit();

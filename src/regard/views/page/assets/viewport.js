@@ -3,13 +3,15 @@
 
 /** The largest cells, and the largest that a matrix starts with. */
 const LARGEST = 64;
-const COMFORTABLE = 40;
+const COMFORTABLE = 48;
 
 export class Viewport {
   constructor() {
     /** Room for the names of rows, and of columns. */
     this.left = 0;
     this.top = 0;
+    /** Whether the names of columns stand upright, not along their columns. */
+    this.upright = false;
     /** Of the cells that are in sight. */
     this.width = 1;
     this.height = 1;
@@ -25,6 +27,11 @@ export class Viewport {
   /** The size at which everything is in sight. */
   fitting() {
     return Math.min(this.width / this.columns, this.height / this.rows, COMFORTABLE);
+  }
+
+  /** Whether cells are as large as they need be with everything in sight. */
+  comfortable() {
+    return this.fitting() === COMFORTABLE;
   }
 
   whole() {
