@@ -16,6 +16,9 @@ const LONG_SIDE = 1600;
 const CELL_SIDE = 36;
 const LINES_ABOVE = 58;
 const SIDES = 16;
+const LEAST_WIDTH = 640;
+/** Pixels of the picture for each CSS pixel. */
+const DENSITY = 2;
 /** Cells beyond which the matrix is drawn in small blocks. */
 const PAINTED_CELLS = 2 ** 20;
 
@@ -25,17 +28,16 @@ export function matrixPicture(/** @type {App} */ app, /** @type {HTMLElement} */
     const state = app.store.get();
     const cells = new Cells(app.book().level(state.level), state);
     const matrix = wholeMatrix(app, cells, root);
-    const ratio = window.devicePixelRatio || 1;
     const canvas = el("canvas", {
-      width: Math.max(matrix.width + SIDES * ratio, 640 * ratio),
-      height: matrix.height + (LINES_ABOVE + SIDES) * ratio,
+      width: Math.max(matrix.width + SIDES * DENSITY, LEAST_WIDTH * DENSITY),
+      height: matrix.height + (LINES_ABOVE + SIDES) * DENSITY,
     });
     const context = canvas.getContext("2d");
     if (!context) return canvas;
     context.fillStyle = "#ffffff";
     context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(matrix, 0, LINES_ABOVE * ratio);
-    context.scale(ratio, ratio);
+    context.drawImage(matrix, 0, LINES_ABOVE * DENSITY);
+    context.scale(DENSITY, DENSITY);
     titleLines(app, cells, context, getComputedStyle(root));
     return canvas;
   });
@@ -48,7 +50,7 @@ function titleLines(
   /** @type {CSSStyleDeclaration} */ style,
 ) {
   const state = app.store.get();
-  const room = context.canvas.width / (window.devicePixelRatio || 1) - 2 * SIDES;
+  const room = context.canvas.width / DENSITY - 2 * SIDES;
   const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}`;
   const without = state.without ? ", special tokens left out" : "";
   context.fillStyle = style.getPropertyValue("--ink");
@@ -76,7 +78,9 @@ function wholeMatrix(
   view.top = heatmap.room(cells.level.keys, 160);
   view.width = view.columns * view.size;
   view.height = view.rows * view.size;
-  heatmap.resize(view.left + view.width + SIDES, view.top + view.height + 3);
+  heatmap.ratio = DENSITY;
+  canvas.width = Math.ceil((view.left + view.width + SIDES) * DENSITY);
+  canvas.height = Math.ceil((view.top + view.height + 3) * DENSITY);
   const small = view.rows * view.columns > PAINTED_CELLS ? inBlocks(app) : null;
   const marks = { cell: null, rows: [], column: null };
   // each call paints for a frame's time only
