@@ -35,7 +35,8 @@ export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} *
     columns.rebuild();
   };
   const paint = (/** @type {State} */ state) => {
-    caption.textContent = captionOf(app, state);
+    const [meaning, hint] = captionOf(app, state);
+    caption.replaceChildren(meaning, el("span", { class: "hint" }, ` ${hint}`));
     onward.disabled = shown(state).length === 0;
   };
   app.scroll.unit = (side, unit) => {
@@ -79,7 +80,10 @@ function runningTexts(/** @type {App} */ app) {
   return [new RunningText(app, "readers"), new RunningText(app, "keys")];
 }
 
-/** What the lines are, in one sentence, and what to do. */
+/**
+ * What the lines are, and what to do.
+ * @returns {[meaning: string, hint: string]}
+ */
 function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
   const dashed = state.measure === "weight" ? "" : ", dashed where negative";
   const what = `${measureNamed(state.measure)} in ${headsNamed(app.book(), state.heads)}${dashed}`;
@@ -87,12 +91,14 @@ function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
   if (missing.length) {
     const { names } = app.book().level(state.level).readers;
     const who = listed(missing.map((unit) => inQuotes(names[unit])));
-    return `This file does not hold what ${who} reads in ${headsNamed(app.book(), state.heads)}.`;
+    return [`This file does not hold what ${who} reads in ${headsNamed(app.book(), state.heads)}.`, ""];
   }
   const held = state.locked.length > 0;
-  const lines = state.direction === "reads" ? "Lines lead to what a word reads" : "Lines come from who reads a word";
+  const reads = state.direction === "reads";
+  const lines = reads ? "Lines lead to what a word reads" : "Lines come from who reads a word";
   const hint = held
     ? "Click again or press Escape to let go; shift-click adds a word."
-    : "Point at a word on the left to see what it reads, on the right to see who reads it; a click holds it.";
-  return `${lines}; their thickness is ${what}. ${hint}`;
+    : "Point at a word on the left to see what it reads, on the right to see who reads it; a click " +
+      "holds it.";
+  return [`${lines}; their thickness is ${what}.`, hint];
 }
