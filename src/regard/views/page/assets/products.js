@@ -2,7 +2,7 @@
 /** Step 1: q·k, term by term. */
 
 import { el, word } from "./dom.js";
-import { barColumn, keyNumber, keyTable, rowNumber } from "./keytable.js";
+import { barColumn, keyTable, rowNumber } from "./keytable.js";
 import { many } from "./numbers.js";
 import { cellAt, largestSize, vectorStrip } from "./vectors.js";
 
@@ -17,7 +17,8 @@ export function productPanel(/** @type {StepRow} */ row, /** @type {Choice} */ c
   const listed = row.listed(choice.allKeys);
   const scores = listed.map((place) => row.number("score", place)).filter(Number.isFinite);
   const [low, high] = [Math.min(0, ...scores), Math.max(0, ...scores)];
-  const given = row.view.query !== null && row.view.key(choice.key) !== null;
+  const given =
+    choice.key < row.units.length && row.view.query !== null && row.view.key(choice.key) !== null;
   return [
     el(
       "p",
@@ -139,7 +140,7 @@ function termLines(
       "tr",
       { class: "total" },
       el("th", { scope: "row", colspan: 3 }, "together: the score q·k"),
-      el("td", { class: "figure" }, keyNumber(row, "score", place)),
+      el("td", { class: "figure" }, rowNumber("terms-sum", score, row.text("score", place))),
       el("td", {}),
     ),
   );
