@@ -192,6 +192,12 @@ def _thumbnail(rows: Float[np.ndarray, "heads rows keys"], size: int) -> Any:
     return sums / of_row.sum(axis=0).clip(1)[:, None]
 
 
+def without_shares(layer: Layer) -> Layer:
+    """The layer with nothing but weights, where parts of results would be computed for nothing."""
+    readings = dataclasses.replace(layer.readings, top_share=None)
+    return dataclasses.replace(layer, value=None, readings=readings)
+
+
 def is_whole(layer: Layer) -> bool:
     """Whether every weight of the rows that a layer knows can be had: from kept rows, from query
     and key, or since the top k are all that there are."""

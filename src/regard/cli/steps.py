@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from regard.mechanism.steps import Steps
     from regard.views.page import Page
 
-_TITLE: Final = "The four steps of attention"
-_TITLES: Final = {
-    "example": "The four steps of attention on “I am good”",
-    "pencil": "The four steps of attention, with a pencil",
-}
 SCHEMA: Final = "regard.steps/1"
 
 _EPILOG: Final = """\b
@@ -113,13 +108,7 @@ def _write_page(
     columns = known.get("value_columns")
 
     def make(path: str) -> Page:
-        return page_of_steps(
-            made,
-            path,
-            title=_TITLES.get(name or "", _TITLE),
-            projection=projection,
-            columns=columns,
-        )
+        return page_of_steps(made, path, projection=projection, columns=columns)
 
     stream = sys.stderr if as_json else sys.stdout
     stream.write(wish.write(make, Terminal.of(stream)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from regard.sources import is_whole
+from regard.views.page.gathered import Gathered
 from regard.views.page.level import Level
 from regard.views.page.packing import block
 from regard.views.page.spelled import is_spelled
@@ -17,22 +18,44 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.record import Layer
-    from regard.views.scene import Sentence
     from regard.views.staging import Stage
 
 
-class Book:
-    """What one kind of attention shows, before it is decided how much of it a file holds."""
+_SHORT: Final = 2**22
+_FEW_READERS: Final = 64
+"""Words of a text with more weights than that, from which it is told what its heads do."""
 
-    def __init__(self, stage: Stage, seen: Sentence) -> None:
+MOST_BYTES: Final = 10
+"""Of the budget a weight may take, for all rows of all heads to be whole: half of it is theirs,
+four bytes and their packing for each."""
+
+
+class Book:
+    """What one kind of attention shows, before it is decided how much of it a file holds.
+
+
+    source: what was read. links: the strongest of the text. routines, kinds: what heads do, of a
+    long text as some of its words tell.
+    """
+
+    def __init__(self, stage: Stage, budget: int) -> None:
         self.stage = stage
         self.record = stage.record
-        self.seen = seen
         self.words = Level(self.record, stage.habit)
         self.pieces = Level(as_pieces(self.record), None) if is_split(self.record) else None
         self.labels = [
             layer.label(head) for layer in self.record.layers for head in range(layer.heads)
         ]
+        self.gathered = Gathered(self.levels, budget // MOST_BYTES)
+        if self.words.cells <= _SHORT:
+            seen = stage.sentence()
+            self.source, self.links = seen.source, seen.links
+            self.routines, self.kinds = seen.routines, seen.kinds
+        else:
+            exact = all(map(is_whole, self.record.layers))
+            self.source = stage.source(exact)
+            self.links = stage.links(self.gathered.levels[0].strongest.links())
+            self.routines, self.kinds = stage.doings(_FEW_READERS)
 
     @property
     def tokens(self) -> Level:
@@ -60,13 +83,13 @@ class Book:
 
     def frame(self) -> dict[str, Any]:
         """Everything but numbers of rows."""
-        source = self.seen.source
+        source = self.source
         does = {
             label: {"reads": one.reads, "always": one.always}
-            for one in self.seen.routines
+            for one in self.routines
             for label in one.heads
         }
-        kinds = {label: kind.kind for kind in self.seen.kinds for label in kind.heads}
+        kinds = {label: kind.kind for kind in self.kinds for label in kind.heads}
         heads = [
             (at, layer, head)
             for at, layer in enumerate(self.record.layers)
@@ -132,17 +155,26 @@ class Book:
 
     def _written(self) -> dict[str, int] | None:
         """Where the model's own words begin among the readers."""
-        text, new = self.words.readers.text, self.record.provenance.get("generated", "").strip()
-        if not new or text is None or not text.rstrip().endswith(new):
-            return None
-        start = len(text.rstrip()) - len(new)
+        text = (self.words.readers.text or "").rstrip()
+        start = len(text) - _written_length(text, self.record.provenance.get("generated", ""))
         units = []
         for level in (self.words, self.tokens):
             after = [i for i, unit in enumerate(level.readers.words) if unit.stop > start]
-            if not after:
+            if not after or start == len(text):
                 return None
             units.append(after[0])
         return {"unit": units[0], "piece": units[1]}
+
+
+def _written_length(text: str, new: str) -> int:
+    """How much of the end of `text` is the beginning of what was written: all but the last token,
+    which nothing has read yet. 0 if the text does not end with it."""
+    new = new.strip()
+    last = len(new) - len(new.rpartition(" ")[0]) if " " in new else len(new) // 2
+    for length in range(len(new), max(len(new) - last, 1) - 1, -1):
+        if text.endswith(new[:length].rstrip()):
+            return len(new[:length].rstrip())
+    return 0
 
 
 def _head_number(layer: Layer, head: int) -> int:

@@ -13,11 +13,12 @@ from regard.views.page.packing import block
 from regard.views.page.strongest import Strongest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jaxtyping import Float
 
     from regard.record import Layer
     from regard.sources import Readings
-    from regard.views.page.book import Book
     from regard.views.page.level import Level, Tops
     from regard.views.page.packing import Block
 
@@ -94,20 +95,21 @@ class OfLevel:
 
 
 class Gathered:
-    """Everything that one pass over the layers of a book reads.
+    """Everything that one pass over the layers reads, at every level: words first.
 
     longest: weights of a level, above which the largest of each row are kept as well.
     """
 
-    def __init__(self, book: Book, longest: int) -> None:
+    def __init__(self, levels: Sequence[Level], longest: int) -> None:
         self.levels = [
             OfLevel(level, longest < level.cells and _links(level) <= MOST_LINKS)
-            for level in book.levels
+            for level in levels
         ]
+        words = levels[0]
         whole = all(one.level.whole for one in self.levels)
         self.thumbs: list[Any] = []
-        for index, layer in enumerate(book.record.layers):
-            apart = book.record.apart(index)[book.words.keys.word_of[layer.key_positions]]
+        for index, layer in enumerate(words.record.layers):
+            apart = words.record.apart(index)[words.keys.word_of[layer.key_positions]]
             read = layer_readings(
                 layer,
                 top=0 if whole else TOP,

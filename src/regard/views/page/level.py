@@ -105,14 +105,15 @@ class Level:
         layer = self.record.layers[index]
         if read.top_index is None or read.top_weight is None or read.queries is None:
             return None
-        units = len(self.keys.words)
         readers = self.known(index)
         place = np.full(len(self.readers.words), -1)
         place[readers] = np.arange(len(readers))
         of_row = place[self.readers.word_of[layer.query_positions[read.queries]]]
         of_key = self.keys.word_of[layer.key_positions]
-        size = np.bincount(self.keys.word_of[layer.key_positions], minlength=units)
+        size = np.bincount(of_key, minlength=len(self.keys.words))
         pieces = np.bincount(of_row[of_row >= 0], minlength=len(readers))
+        by_reader = np.argsort(of_row, kind="stable")[np.count_nonzero(of_row < 0) :]
+        first = np.cumsum(pieces) - pieces
         shape = (layer.heads, len(readers), most)
         made = Tops(
             readers,
@@ -120,13 +121,23 @@ class Level:
             np.zeros(shape, np.float32),
             np.full(shape, np.nan, np.float32),
         )
-        for head in range(layer.heads):
-            index_of, weight = read.top_index[head], read.top_weight[head]
-            row, column = np.nonzero((index_of >= 0) & (of_row >= 0)[:, None])
-            reader, key = of_row[row], of_key[index_of[row, column]]
-            share = None if read.top_share is None else read.top_share[head][row, column]
-            part = weight[row, column] / pieces[reader]
-            _merge(made, head, reader, key, part, share, pieces, size)
+        for count in np.unique(pieces):  # readers of one piece, of two, ...
+            some = np.flatnonzero(pieces == count)
+            rows = by_reader[first[some][:, None] + np.arange(count)]
+            wide = (layer.heads, len(some), -1)
+            key = read.top_index[:, rows].reshape(wide)
+            weight = read.top_weight[:, rows].reshape(wide) / count
+            weight = np.where(key < 0, 0, weight)
+            share = np.full(weight.shape, np.nan, np.float32)
+            if read.top_share is not None and count == 1:
+                share = read.top_share[:, rows].reshape(wide)
+            key = np.where(key < 0, -1, of_key[key])
+            if count > 1 or (size > 1).any():
+                key, weight, share = _merged(key, weight, share, size)
+            width = min(most, key.shape[2])
+            for into, values in ((made.key, key), (made.weight, weight), (made.share, share)):
+                into[:, some, :width] = values[:, :, :width]
+        made.share[made.key < 0] = np.nan
         return made
 
     def tops_of(self, rows: Rows, most: int) -> Tops:
@@ -173,39 +184,33 @@ def joined(parts: Sequence[Tops]) -> Tops | None:
     )
 
 
-def _merge(
-    made: Tops,
-    head: int,
-    reader: Int64[np.ndarray, " n"],
-    key: Int64[np.ndarray, " n"],
-    weight: Float[np.ndarray, " n"],
-    share: Float[np.ndarray, " n"] | None,
-    pieces: Int64[np.ndarray, " readers"],
+def _merged(
+    key: Int64[np.ndarray, "heads r n"],
+    weight: Float[np.ndarray, "heads r n"],
+    share: Float[np.ndarray, "heads r n"],
     size: Int64[np.ndarray, " units"],
-) -> None:
-    """Add up what is of one reader and one key, and keep the largest of each reader."""
-    if not len(reader):
-        return
-    units, most = len(size), made.key.shape[-1]
-    pair = reader * units + key
-    order = np.argsort(pair, kind="stable")
-    starts = np.flatnonzero(np.diff(pair[order], prepend=-1))
-    reader, key = reader[order][starts], key[order][starts]
-    weight = np.add.reduceat(weight[order], starts)
-    if share is None:
-        share = np.full(len(reader), np.nan)
-    else:  # of a result that is one piece's, and a key whose every piece is there
-        count = np.diff(starts, append=len(order))
-        whole = (pieces[reader] == 1) & (count == size[key])
-        share = np.where(whole, np.add.reduceat(share[order], starts), np.nan)
-    order = np.lexsort((key, -weight, reader))
-    reader = reader[order]
-    firsts = np.flatnonzero(np.diff(reader, prepend=-1))
-    place = np.arange(len(reader)) - np.repeat(firsts, np.diff(firsts, append=len(reader)))
-    kept = place < most
-    at = head, reader[kept], place[kept]
-    for into, values in ((made.key, key), (made.weight, weight), (made.share, share)):
-        into[at] = values[order][kept]
+) -> tuple[Any, Any, Any]:
+    """Weights of each row that go to one unit added up, largest first; a share is known where
+    every piece of the unit is among them. size: pieces of each unit."""
+    order = np.argsort(key, axis=-1, kind="stable")
+    key, weight, share = (np.take_along_axis(part, order, -1) for part in (key, weight, share))
+    last = np.ones(key.shape, np.bool_)  # of a run of one unit
+    last[..., :-1] = key[..., 1:] != key[..., :-1]
+    place = np.arange(key.shape[-1])
+    before = np.full(key.shape, -1)
+    before[..., 1:] = np.maximum.accumulate(np.where(last, place, -1), axis=-1)[..., :-1]
+
+    def summed(numbers: Any) -> Any:
+        total = np.cumsum(numbers, axis=-1, dtype=np.float64)
+        return total - np.where(before < 0, 0, np.take_along_axis(total, before.clip(0), -1))
+
+    whole = last & (place - before == size[key]) & (key >= 0)
+    known = np.isfinite(share)
+    share = np.where(whole & (summed(~known) == 0), summed(np.where(known, share, 0)), np.nan)
+    weight = np.where(last & (key >= 0), summed(weight), -1)
+    order = np.argsort(-weight, axis=-1, kind="stable")
+    key, weight, share = (np.take_along_axis(part, order, -1) for part in (key, weight, share))
+    return np.where(weight < 0, -1, key), weight.clip(0), share
 
 
 def largest(numbers: Float[np.ndarray, "... n"], most: int) -> Int64[np.ndarray, "... most"]:

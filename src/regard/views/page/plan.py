@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from regard.views.page.book import Book
 
 # Of the budget, at most, when not everything fits: so that no one thing crowds out the rest.
-_THUMBS, _READINGS, _STRONGEST, _ROWS, _STEPS, _LINKS = 0.15, 0.2, 0.15, 0.15, 0.17, 0.4
+_THUMBS, _READINGS, _STRONGEST, _ROWS, _STEPS, _LINKS = 0.15, 0.15, 0.15, 0.12, 0.15, 0.35
+_UNASKED: Final = 0.75
 _ALL_ROWS: Final = 0.5
 _ASKED: Final = 0.6
 _PACKED: Final = 1.25
@@ -59,41 +60,46 @@ class Room:
 
 def fill(book: Book, data: dict[str, Any], asked: Asked, room: Room) -> None:
     """Put into `data`, the frame of a book, the numbers that there is room for."""
-    gathered = Gathered(book, int(_ALL_ROWS * room.whole / (4 * _PACKED)))
+    gathered = book.gathered
     _small(data, gathered, room)
     levels = list(zip(("words", "pieces"), gathered.levels, strict=False))
     for name, one in levels:
         _strongest(data[name], one, name, room)
     every = [_all_rows(data[name], one, name, room) for name, one in levels]
     if all(every) and _all_steps(book, data, room):
+        for name, one in levels:
+            _readings(data[name], one, name, room)
         return
-    words = asked.words or best_words(book, gathered)[:_FEW]
-    heads = asked.heads or best_heads(book, gathered, words)
+    if not (asked.words or asked.heads):  # room for what may be asked, and less to decode
+        room.left = max(room.left - int((1 - _UNASKED) * room.whole), 0)
+    words = asked.words or best_words(book)[:_FEW]
+    heads = asked.heads or best_heads(book, words)
     _chosen_rows(book, data, every, asked, words, room)
     _chosen_steps(book, data, asked, words, heads, room)
     for (name, one), full in zip(levels, every, strict=True):
+        _readings(data[name], one, name, room)
         if not full:
             _links(data[name], one, name, heads, room)
 
 
-def best_words(book: Book, gathered: Gathered) -> list[int]:
+def best_words(book: Book) -> list[int]:
     """The readers of the strongest links, best first."""
     names = {name: place for place, name in enumerate(book.words.readers.names)}
-    first = [names[link.reader] for link in book.seen.links]
-    lift = gathered.levels[0].strongest.lift.max(axis=1, initial=-np.inf)
+    first = [names[link.reader] for link in book.links]
+    lift = book.gathered.levels[0].strongest.lift.max(axis=1, initial=-np.inf)
     rest = [int(word) for word in np.argsort(-lift, kind="stable") if np.isfinite(lift[word])]
     return list(dict.fromkeys([*first, *rest])) or [*range(len(names))]
 
 
-def best_heads(book: Book, gathered: Gathered, words: Sequence[int]) -> list[int]:
+def best_heads(book: Book, words: Sequence[int]) -> list[int]:
     """All heads: those of the strongest links of these words, of the text, then the others."""
-    strongest = gathered.levels[0].strongest
+    strongest = book.gathered.levels[0].strongest
     found = []
     for of in (np.asarray(words, np.int64), slice(None)):
         head, lift = strongest.head[of].ravel(), strongest.lift[of].ravel()
         order = np.argsort(-lift, kind="stable")
         found += [int(one) for one in head[order] if one >= 0]
-        found += [book.labels.index(link.head) for link in book.seen.links]
+        found += [book.labels.index(link.head) for link in book.links]
     return list(dict.fromkeys([*found, *range(book.words.heads)]))
 
 
@@ -114,18 +120,23 @@ def _small(data: dict[str, Any], gathered: Gathered, room: Room) -> None:
         if not (whole and room.takes(into["seen"])):
             into["seen"] = None
             room.missing.append((f"which {name} each of the {name} may see", "budget"))
-        for read in READINGS:
-            numbers = one.of[read]
-            if np.isnan(numbers).all():
-                continue
-            if read == "sums" and not (np.abs(numbers[~np.isnan(numbers)] - 1) > 1e-3).any():
-                continue
-            small = numbers.size <= 2**15
+
+
+def _readings(into: dict[str, Any], one: OfLevel, name: str, room: Room) -> None:
+    """What is known of each unit in each head, in 32 bits each where they are few, else in 16."""
+    for read in READINGS:
+        numbers = one.of[read]
+        if np.isnan(numbers).all():
+            continue
+        if read == "sums" and not (np.abs(numbers[~np.isnan(numbers)] - 1) > 1e-3).any():
+            continue
+        small = numbers.size <= 2**15
+        if small or 2 * numbers.size < min(room.left, _READINGS * room.whole):
             packed = block("core", numbers, "f4") if small else positive("core", numbers)
-            if room.takes(packed, _READINGS / 4):
+            if room.takes(packed, _READINGS):
                 into[read] = packed
-            else:
-                room.missing.append((f"{_SAID[read]} of each of the {name}", "budget"))
+                continue
+        room.missing.append((f"{_SAID[read]} of each of the {name}", "budget"))
 
 
 _SAID: Final = {
@@ -281,7 +292,10 @@ def _links(into: dict[str, Any], one: OfLevel, name: str, heads: Sequence[int], 
     room.kept.append(f"{said}, the {most} largest of each row")
     if count < level.heads:
         room.missing.append(
-            (f"links of {level.heads - count} of {many(level.heads, 'head')} by {name}", "heads")
+            (
+                f"links of {level.heads - count} of {many(level.heads, 'head')} by {name}",
+                str(order[count]),
+            )
         )
 
 

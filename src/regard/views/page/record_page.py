@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 BUDGET: Final = 10_000_000
 """Bytes of a file, unless said otherwise."""
 
-_SHORT: Final = 2**22
-_FEW_READERS: Final = 64
-"""Words of a text with more weights than that, from which it is told what its heads do."""
-
 _TITLE: Final = 120
 _COMMAND: Final = 160
 
@@ -67,14 +63,14 @@ def page_of_record(
         raise InputError("the record has no layers: there is nothing to show.")
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise InputError(f"budget is {budget!r}: expected a number of bytes.")
-    books = _books(record, kind)
+    books = _books(record, kind, budget)
     asked = asked_of(books, words, heads, layers)
     lead = next((i for i, one in enumerate(asked) if one.words or one.heads), 0)
     if versus is not None:
-        books, asked = _both(books[lead], asked[lead], versus)
+        books, asked = _both(books[lead], asked[lead], versus, budget)
         lead = 0
     links, start = _start(books, asked, lead, view)
-    source = books[lead].seen.source
+    source = books[lead].source
     whole = clean(" ".join((source.text or " ".join(source.words)).split()))
     draft = Draft(
         title=clip(whole, _TITLE) or "a text without words",
@@ -95,13 +91,13 @@ def page_of_record(
         named = f"{book.record.layers[0].kind}: " if len(books) > 1 and versus is None else ""
         draft.kept += [named + said for said in here.kept]
         draft.left += [
-            {"what": named + what, "command": _command(why, book, one, typed, budget)}
+            {"what": named + what, "command": _command(why, book, typed, budget)}
             for what, why in here.missing
         ]
     return draft.page(path)
 
 
-def _books(record: Record, kind: str | None) -> list[Book]:
+def _books(record: Record, kind: str | None, budget: int) -> list[Book]:
     """A book for each kind of attention, and for each pair of sides that it is between."""
     kinds = list(dict.fromkeys(layer.kind for layer in record.layers))
     if kind is not None:
@@ -111,25 +107,16 @@ def _books(record: Record, kind: str | None) -> list[Book]:
     habit = shipped_habit(record)
     books = []
     for one in kinds:
-        stage = Stage(record, habit, one)
-        books.append(_book(stage))
+        books.append(Book(Stage(record, habit, one), budget))
     return books
 
 
-def _book(stage: Stage) -> Book:
-    cells = sum(
-        layer.heads * len(layer.query_positions) * len(layer.key_positions)
-        for layer in stage.record.layers
-    )
-    return Book(stage, stage.sentence(None if cells <= _SHORT else _FEW_READERS))
-
-
-def _both(book: Book, asked: Asked, other: Record) -> tuple[list[Book], list[Asked]]:
+def _both(book: Book, asked: Asked, other: Record, budget: int) -> tuple[list[Book], list[Asked]]:
     """The same kind of attention in two records, and the same word in each."""
     if not asked.words:
         raise InputError("versus needs words: the word to compare in both texts.")
     stage = Stage(other, book.stage.habit, book.stage.kind)
-    second = _book(stage)
+    second = Book(stage, budget)
     word = counterpart(book.words.readers, asked.words[0], second.words.readers)
     return [book, second], [asked, Asked((word,), asked.heads)]
 
@@ -139,7 +126,7 @@ def _start(
 ) -> tuple[Sequence[Link], dict[str, Any]]:
     """The links that a still picture shows, and where the page begins."""
     book, one = books[lead], asked[lead]
-    links: Sequence[Link] = book.seen.links
+    links: Sequence[Link] = book.links
     names = book.words.readers.names
     unit = one.words[0] if one.words else names.index(links[0].reader) if links else None
     head = one.heads[0] if one.heads else None
@@ -195,7 +182,7 @@ def _versus(books: list[Book], asked: list[Asked], start: dict[str, Any]) -> dic
 
 
 def _subtitle(book: Book, versus: Record | None) -> str:
-    source = book.seen.source
+    source = book.source
     counts = sorted({*source.heads}) or [0]
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     heads = "head" if counts == [1] else "heads"
@@ -214,12 +201,12 @@ def _subtitle(book: Book, versus: Record | None) -> str:
 def _notes(books: Sequence[Book]) -> list[str]:
     """What has to be said of the record, whatever is looked at."""
     notes = []
-    source = books[0].seen.source
+    source = books[0].source
     if source.written is not None:
         notes.append(f"It wrote: {clip(clean(' '.join(source.written.split())), 400)}")
     if source.stopped is not None:
         notes.append(f"The recording stopped early, {source.stopped}.")
-    if not all(book.seen.source.exact for book in books):
+    if not all(book.source.exact for book in books):
         notes.append("Only the largest weights were kept: sums marked ≥ are lower bounds.")
     if source.unknown:
         names = ", ".join(clean(name) for name in source.unknown[:8])
@@ -229,22 +216,18 @@ def _notes(books: Sequence[Book]) -> list[str]:
     return notes
 
 
-def _command(why: str, book: Book, asked: Asked, typed: Sequence[str] | None, budget: int) -> str:
-    """What to type to have more in the file."""
+def _command(why: str, book: Book, typed: Sequence[str] | None, budget: int) -> str:
+    """What to type to have more in the file; why: 'keep', 'budget', 'words', or a head that is not
+    in it."""
     if why == "keep":
         return 'regard.capture(text, keep=("query", "key", "value"))'
     if why == "budget":
         return f"record.page(path, budget={2 * budget})"
-    names = book.words.readers.names
-    chosen = (asked.words or ())[:1]
-    word = (
-        names[chosen[0]] if chosen else book.seen.links[0].reader if book.seen.links else names[0]
-    )
-    label = book.seen.links[0].head if book.seen.links else book.labels[-1]
-    options = ["--head", label] if why == "heads" else ["--word", word, "--head", label]
+    head = book.labels[int(why)] if why.isdigit() else book.labels[0]
     if typed is None:
-        asks = f"heads=[{label!r}]" if why == "heads" else f"words=[{word!r}], heads=[{label!r}]"
-        return clean(f"record.page(path, {asks})")
-    line = shlex.join([*typed, *options, "--html", "page.html"])
-    short = shlex.join([*options, "--html", "page.html"])
-    return clean(line) if len(line) <= _COMMAND else f"the same with {clean(short)}"
+        if why.isdigit():
+            return f"record.page(path, heads=[{head!r}])"
+        return "record.page(path, words=[...], heads=[...]), with words and heads of your choice"
+    options = f"--head {head}" if why.isdigit() else f"--word WORD --head {head}"
+    line = clean(f"{shlex.join(typed)} {options} --html page.html")
+    return line if len(line) <= _COMMAND else f"the same command with {options}"

@@ -41,7 +41,6 @@ def page_of_steps(
     steps: Steps,
     path: str | os.PathLike[str] | None = None,
     *,
-    title: str = "The four steps of attention",
     projection: Projection | None = None,
     columns: Sequence[int] | None = None,
     budget: int = 10_000_000,
@@ -52,10 +51,9 @@ def page_of_steps(
     of the value's columns, where only some are known. Raises InputError if it does not fit the
     budget, in bytes, or cannot be written.
     """
-    heads = "".join(f"{size} × " for size in steps.scores.shape[:-2])
-    subtitle = f"{heads}{steps.scores.shape[-2]} queries × {steps.scores.shape[-1]} keys"
+    title, subtitle = _titles(steps)
     draft = Draft(
-        title=clip(one_line(title), 120),
+        title=title,
         subtitle=subtitle,
         books=[steps_book(steps, projection, columns)],
         start={"book": 0, "unit": 0, "head": 0, "step": 1, "view": "steps"},
@@ -65,6 +63,15 @@ def page_of_steps(
     )
     _ = draft.room  # all of it is there already: says so if it does not fit
     return draft.page(path)
+
+
+def _titles(steps: Steps) -> tuple[str, str]:
+    """The words, and what is shown of them."""
+    leading = steps.scores.shape[:-2]
+    count = f", {' × '.join(map(str, leading))} heads" if leading else ""
+    said = f"the four steps of scaled dot-product attention, d_k = {steps.d_k}{count}"
+    words = "" if steps.words is None else one_line(" ".join(steps.words[0]))
+    return (clip(words, 120), said) if words else (said[:1].upper() + said[1:], "")
 
 
 def steps_book(

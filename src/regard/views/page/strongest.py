@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from regard.questions.links import Link, ranked
+from regard.questions.overview import varied
 from regard.views.page.level import largest
 from regard.views.page.packing import block, fractions, indices, signed
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from regard.views.page.level import Level, Rows, Tops
 
 NONE: Final = -1
+
+_SORTED: Final = 2000
+"""Links that are looked at for the few strongest of a text, no two of them alike."""
 
 
 class Strongest:
@@ -78,6 +83,33 @@ class Strongest:
             *map(by_reader, (head, tops.key, tops.weight, tops.share, lift)),
         )
 
+    def links(self) -> tuple[Link, ...]:
+        """The strongest of the whole text, as `regard.questions.overview` chooses them."""
+        level = self.level
+        order = np.argsort(-self.lift, axis=None, kind="stable")[:_SORTED]
+        found = []
+        for reader, place in zip(*np.unravel_index(order, self.lift.shape), strict=True):
+            at = reader, place
+            if not np.isfinite(self.lift[at]):
+                break
+            head = int(self.head[at])
+            index = int(np.searchsorted(level.first_head, head, side="right")) - 1
+            rank, key = level.ranking(index), int(self.key[at])
+            weight, share = float(self.weight[at]), float(self.share[at])
+            found.append(
+                Link(
+                    layer=index,
+                    head=head - int(level.first_head[index]),
+                    reader=int(reader),
+                    word=key,
+                    distance=int(rank.place[key] - rank.place[reader]) if rank.own else None,
+                    weight=weight,
+                    habit=None if level.habit is None else weight - float(self.lift[at]),
+                    share=None if np.isnan(share) else share,
+                )
+            )
+        return varied(ranked(found))
+
     def data(self, most: int | None = None) -> dict[str, Any] | None:
         """For the page; of each reader the first `most`. None where no link stands out."""
         of = slice(0, most)
@@ -107,10 +139,25 @@ class Strongest:
         lift: Float[np.ndarray, "r n"],
     ) -> None:
         """Links of one layer; only those with a lift above 0 count."""
-        new: dict[str, Any] = {
-            "head": head + self.level.first_head[index], "key": key,
-            "lift": np.where(lift > 0, lift, -np.inf), "weight": weight, "share": share,
+        better = lift > np.maximum(self.lift[readers, -1:], 0)
+        row, column = np.nonzero(better)  # others cannot be among the strongest any more
+        if not len(row):
+            return
+        some, place, count = np.unique(row, return_inverse=True, return_counts=True)
+        at = place, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        shape = len(some), int(count.max())
+        new = {
+            "head": np.full(shape, NONE), "key": np.full(shape, NONE),
+            "lift": np.full(shape, -np.inf, np.float32),
+            "weight": np.zeros(shape, np.float32), "share": np.full(shape, np.nan, np.float32),
         }  # fmt: skip
+        given = (head + self.level.first_head[index], key, lift, weight, share)
+        for into, values in zip(new.values(), given, strict=True):
+            into[at] = values[row, column]
+        self._merge(readers[some], new)
+
+    def _merge(self, readers: Int64[np.ndarray, " r"], new: dict[str, Any]) -> None:
+        """Keep the strongest of what was there and what is new, each unit once."""
         both = {
             name: np.concatenate([getattr(self, name)[readers], part], axis=1)
             for name, part in new.items()
