@@ -204,6 +204,15 @@ def test_lines_of_a_long_text_sum_up_the_rest() -> None:
     assert f"39 more words have {rest} together." in note(figure)
 
 
+def test_lines_of_a_long_text_leave_out_weights_of_nothing() -> None:
+    words = [f"w{number}" for number in range(40)]
+    rows = np.full((1, 40, 40), 0.1 / 38, np.float32)
+    rows[0, :, :2] = 0.45
+    figure = given_record(rows, *words, kind="decoder").lines("w39", head="L0H0")
+    assert len(figure.axes[0].lines) == 2
+    assert "38 more words have .10 together." in note(figure)
+
+
 def test_words_that_are_not_there() -> None:
     with pytest.raises(regard.InputError, match="word 'cat' is not in 'text'"):
         record_of(*WORDS).lines("cat")
@@ -332,6 +341,13 @@ def test_spans_of_rows_that_were_read() -> None:
     assert record.spans_figure(readers=[5])._suptitle.get_text().startswith("What 1 row read")
 
 
+def test_spans_say_which_holds_the_first_token_of_a_decoder() -> None:
+    words = ["A", "dog", "ate", ".", "The", "cat", "saw", "it", "."]
+    record = record_of(*words, kind="decoder", mask=regard.Mask(causal=True, offset=0))
+    assert "s1 holds the first token" in note(record.spans_figure())
+    assert "first token" not in note(record_of(*words).spans_figure())
+
+
 def test_spans_need_a_text() -> None:
     weights = np.full((1, 2, 2), 0.5, np.float32)
     record = regard.from_weights(weights, ["a", "b"])
@@ -369,7 +385,8 @@ def test_hostile_text_is_drawn_as_text(kind: str) -> None:
             if "$" in text.get_text():
                 assert text.get_parse_math() is False
                 assert text.get_usetex() is False
-            assert "\n" not in text.get_text() or text is figure._supxlabel
+            lines = 2 if text is figure._suptitle else 1  # what it is, and the model
+            assert text.get_text().count("\n") < lines or text is figure._supxlabel
             assert not any(0xD800 <= ord(char) < 0xE000 for char in text.get_text())
             assert max(map(len, text.get_text().split("\n")), default=0) < 200
         written = io.BytesIO()

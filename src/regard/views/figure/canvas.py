@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import BackendError
-from regard.views.cells import clip, one_line
+from regard.views.cells import clip, one_line, width as cells
 from regard.views.terminal import wrapped
 
 try:
@@ -52,6 +52,7 @@ _FAMILIES: Final = (
     "WenQuanYi Zen Hei", "Droid Sans Fallback", "Unifont",
 )  # fmt: skip
 _CHARACTERS_AN_INCH: Final = 15.5  # of our own words in small print
+_TITLE_AN_INCH: Final = 9.5
 
 
 class Drawing(Figure):
@@ -63,8 +64,13 @@ class Drawing(Figure):
         return written.getvalue()
 
 
-def drawing(width: float, height: float, title: str, notes: Sequence[str]) -> Drawing:
-    """An empty figure of so many inches, with what it shows above and what to know below."""
+def drawing(
+    width: float, height: float, title: str, notes: Sequence[str], model: str = ""
+) -> Drawing:
+    """An empty figure of so many inches, with what it shows above and what to know below.
+
+    model: the name of the model, which stands on a line of its own where the title is long.
+    """
     room = int(width * _CHARACTERS_AN_INCH)
     lines = [line for note in notes if note for line in wrapped(note, room)]
     figure = Drawing(
@@ -73,9 +79,12 @@ def drawing(width: float, height: float, title: str, notes: Sequence[str]) -> Dr
         layout="constrained",
         facecolor="white",
     )
-    figure.suptitle(
-        clip(title, int(width * 9.5)), x=0.01, ha="left", fontsize=11, color=INK, **plain()
-    )
+    most = int(width * _TITLE_AN_INCH)
+    titles = [f"{title} · {model}"] if model else [title]
+    if cells(titles[0]) > most and model:
+        titles = [title, model]
+    above = "\n".join(clip(line, most) for line in titles)
+    figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK, **plain())
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALL, color=PALE, **plain())
     return figure
 

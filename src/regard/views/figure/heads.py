@@ -70,7 +70,7 @@ def heads(
     figure = drawing(
         max(1.9 + (0.46 if few else 0.24) * numbers.shape[1], 5.6),
         1.3 + (0.34 if few else 0.2) * len(numbers),
-        f"{title} · {model_of(record)}",
+        title,
         [
             f"A row is a layer, a column a head. Highest: {named}.",
             "≥: only the largest weights are known; these are lower bounds." * (not seen.exact),
@@ -78,6 +78,7 @@ def heads(
             f"{stage.measured}." * (reading == "lift"),
             "Hatched: no such head, or not known." * (not known.all()),
         ],
+        model_of(record),
     )
     bound = not seen.exact
     texts = [[number(float(one), bound=bound) for one in line] for line in numbers]

@@ -18,7 +18,7 @@ from regard.views.figure.canvas import (
     plain,
 )
 from regard.views.figure.chosen import chosen_head, chosen_word, habit_of, model_of, sums_note
-from regard.views.layout import NOT_WHY, number
+from regard.views.layout import LEAST, NOT_WHY, number
 from regard.views.staging import Stage
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def lines(
         scene: OneRow = stage.one_row(at, place, which)
         row, source = scene.row, scene.source
     seen = [(place, cell) for place, cell in enumerate(row.cells) if cell.seen]
-    kept = sorted(seen, key=lambda pair: -pair[1].weight)[:MOST]
     long = len(row.cells) > MOST
+    kept = sorted(seen, key=lambda pair: -pair[1].weight)[:MOST]
+    kept = [pair for pair in kept if pair[1].weight >= LEAST] or kept[:1] if long else kept
     cells = [cell for _, cell in sorted(kept)] if long else list(row.cells)
     around = range(len(source.words))
     if long:
@@ -70,7 +71,7 @@ def lines(
     figure = drawing(
         6.4,
         1.1 + 0.24 * max(len(cells), len(around)),
-        f"What “{label(row.reader)}” reads in {row.head} · {model_of(record)}",
+        f"What “{label(row.reader)}” reads in {row.head}",
         [
             why,
             "A line is as thick as its weight; part is the word's part of the result."
@@ -78,14 +79,21 @@ def lines(
             f"Its weights are means over its {len(row.pieces)} pieces."
             if len(row.pieces) > 1
             else "",
-            "Grey and without a number: not seen." if len(seen) < len(row.cells) else "",
+            _unseen(len(row.cells) - len(seen), long),
             sums_note(weights, exact, visible),
             NOT_WHY,
         ],
+        model_of(record),
     )
     axes = figure.add_subplot()
     _draw_lines(axes, [(source.words[at], at == which) for at in around], cells, row.exact)
     return figure
+
+
+def _unseen(words: int, long: bool) -> str:
+    if not words:
+        return ""
+    return f"Not seen: {words:,} words." if long else "Grey and without a number: not seen."
 
 
 def _draw_lines(

@@ -57,12 +57,13 @@ def heatmap(record: Record, head: Head, *, kind: str | None = None) -> Drawing:
     figure = drawing(
         max(1.8 + cell * weights.shape[1], 5.2),
         1.3 + cell * len(rows),
-        f"{seen.label(place)} · {model_of(record)}",
+        seen.label(place),
         [
             "A row reads, the columns are read." + _hatched(visible, exact),
             sums_note(weights, exact, visible),
             NOT_WHY,
         ],
+        model_of(record),
     )
     image = heat(
         figure.add_subplot(),
@@ -91,13 +92,15 @@ def _thumbnail(record: Record, layer: int, place: int) -> Drawing:
     figure = drawing(
         6.2,
         5.6,
-        f"{seen.label(place)} · {model_of(record)}",
+        seen.label(place),
         [
-            f"{queries:,} tokens read, the columns are read, in {len(blocks)} × {len(blocks)} "
-            "blocks. A cell is the mean weight that the rows of its block give all tokens of a "
-            "block together; a row of cells sums to what a row of weights sums to.",
+            f"A row reads, the columns are read: {queries:,} tokens by {keys:,}, in "
+            f"{len(blocks)} × {len(blocks)} blocks. A cell is the mean weight that the rows of its "
+            "block give all tokens of a block together; a row of cells sums to what a row of "
+            "weights sums to.",
             NOT_WHY,
         ],
+        model_of(record),
     )
     axes = figure.add_subplot()
     # a causal head's blocks after the last row are not seen by any row of theirs

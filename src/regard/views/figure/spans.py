@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.questions.span_readings import read_spans
+from regard.questions.span_readings import REST, read_spans
 from regard.questions.spans import check_spans, paragraph_spans, sentence_spans, token_labels
 from regard.record import many
 from regard.sources import known_rows
@@ -99,24 +99,28 @@ def spans_figure(
     scene = stage(prompt, record, found, effects)
     leading = sorted(scene.spans, key=lambda part: -part.top_head)[:MOST]
     parts = sorted(leading, key=lambda part: part.start or 0)
-    return _draw(prompt, parts, scene.rest, len(scene.spans) - len(parts), len(rows), scene.exact)
+    left = len(scene.spans) - len(parts)
+    note = _first_token([*scene.spans, *scene.rest]) if kind == "decoder" else ""
+    return _draw(prompt, parts, scene.rest, (left, len(rows)), scene.exact, note)
 
 
 def _draw(
     prompt: Prompt,
     parts: Sequence[Part],
     rest: Sequence[Part],
-    left: int,
-    rows: int,
+    counts: tuple[int, int],
     exact: bool,
+    note: str,
 ) -> Drawing:
+    """counts: spans left out, rows that read. note: what is to be known besides."""
     every = [*parts, *rest]
+    left, rows = counts
     fields = [name for name in PANELS if any(getattr(part, name) is not None for part in every)]
     tested = "effect" in fields
     figure = drawing(
         3.6 + 2 * len(fields),
         1.3 + 0.25 * len(every),
-        f"What {many(rows, 'row')} read of each span · {model_name(prompt.model)}",
+        f"What {many(rows, 'row')} read of each span",
         [
             f"Means over {many(sum(prompt.heads), 'head')} of {many(len(prompt.layers), 'layer')} "
             "and over the rows. The dark mark is what an even spread over all tokens in sight "
@@ -126,7 +130,9 @@ def _draw(
             "Δ log p: of the answer, when its rows cannot read the span; below 0 it helped."
             if tested
             else f"{NOT_WHY} What is read may help the answer or hurt it.",
+            note,
         ],
+        model_name(prompt.model),
     )
     panels: Any = figure.subplots(1, len(fields), sharey=True, squeeze=False)
     for axes, name in zip(panels[0], fields, strict=True):
@@ -136,6 +142,17 @@ def _draw(
     panels[0][0].set_yticks(range(len(every)), names, fontsize=SMALL, **plain())
     panels[0][0].set_ylim(len(every) - 0.4, -0.6)
     return figure
+
+
+def _first_token(every: Sequence[Part]) -> str:
+    """That a span has the place where decoders rest; empty where the first token is in none."""
+    first = next((part for part in every if part.start == 0), None)
+    if first is None or any(part.name == REST[0] for part in every):
+        return ""
+    return (
+        f"{label(first.name, NAME)} holds the first token, where decoders rest whatever it says; a "
+        "cut takes that place as well."
+    )
 
 
 def _bars(axes: Axes, every: Sequence[Part], name: str, spans: int, exact: bool) -> None:
