@@ -40,10 +40,14 @@ export function dressWord(option, side, unit, level, state, all, found) {
     unseen: !own && units.length > 0 && !isWithinSight(level, state, units, unit),
     absent: side === "readers" && !isHeld(level, state, unit),
   };
+  numbersInto(/** @type {HTMLElement} */ (option.lastChild), own ? [] : all, unit);
+  // what stays as it is is not touched: most words do, and each touch costs
+  const look = `${place} ${Object.values(classes).map(Number).join("")}`;
+  if (option.dataset.look === look) return;
+  option.dataset.look = look;
   for (const [name, on] of Object.entries(classes)) option.classList.toggle(name, on);
   option.setAttribute("aria-selected", String(held));
   option.style.setProperty("--line", place >= 0 ? `var(--line-${place + 1})` : "transparent");
-  numbersInto(/** @type {HTMLElement} */ (option.lastChild), own ? [] : all, unit);
 }
 
 /** The number of a word for each of those shown, in the colour of its lines. */
