@@ -94,7 +94,7 @@ export function keyTable(
         el(
           "tr",
           {},
-          el("th", { scope: "col" }, "word"),
+          el("th", { scope: "col" }, row.unit),
           columns.map((column) => el("th", heading(column), column.title)),
         ),
       ),

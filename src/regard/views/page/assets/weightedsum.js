@@ -135,7 +135,7 @@ function oneNumber(
         el(
           "tr",
           {},
-          el("th", { scope: "col" }, "word"),
+          el("th", { scope: "col" }, row.unit),
           el("th", { scope: "col", class: "figure" }, "weight"),
           dims.map((dim) => el("th", { scope: "col", class: "figure" }, `× ${columnName(row, dim)}`)),
           !few && el("th", { scope: "col", class: "figure" }, "="),
