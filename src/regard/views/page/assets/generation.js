@@ -6,7 +6,7 @@ import { fraction, many } from "./numbers.js";
 import { LEAST_VALUE, partnersOf } from "./partners.js";
 import { RUNNING_MOST, RunningText } from "./running.js";
 import { differs, shown } from "./state.js";
-import { headsNamed, inQuotes } from "./wording.js";
+import { headsNamed, inQuotes, plainly } from "./wording.js";
 
 /**
  * @typedef {import("./types.js").App} App
@@ -183,7 +183,7 @@ function readNamed(/** @type {App} */ app, /** @type {number} */ reader) {
     .slice(0, NAMED_READ)
     .flatMap(({ unit, value }, place) => [
       place ? ", " : "",
-      word(names[unit], 24),
+      plainly(names[unit]),
       el("span", { class: "number" }, ` ${fraction(value, found?.bound)}`),
     ]);
 }

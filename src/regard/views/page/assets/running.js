@@ -19,6 +19,8 @@ import { shown } from "./state.js";
 export const RUNNING_MOST = 2000;
 /** Partners whose number stands above them. */
 const MOST_NUMBERED = 8;
+/** Characters that a number takes. */
+const NUMBER_WIDTH = 4;
 /** Values that are numbered. */
 const NUMBER_FROM = 0.03;
 
@@ -79,9 +81,7 @@ export class RunningText {
     const partners = here === null || here === otherSide(state);
     const own = here === null || here === ownSide(state);
     const found = matchesOf(this.app)[here ?? "readers"];
-    const numbered = new Set(
-      all.flatMap((of) => (of ? of.strongest.slice(0, MOST_NUMBERED).map(({ unit }) => unit) : [])),
-    );
+    const numbered = partners ? this.numbered(all) : new Set();
     this.buttons.forEach((button, unit) => {
       const place = own ? units.indexOf(unit) : -1;
       const value = partners ? strongestOf(all, unit) : NaN;
@@ -89,7 +89,7 @@ export class RunningText {
         place,
         own && state.locked.includes(unit) ? "held" : "",
         Math.abs(value) >= LEAST_VALUE ? value.toFixed(3) : "",
-        numbered.has(unit) && Math.abs(value) >= NUMBER_FROM ? fraction(value) : "",
+        numbered.has(unit) ? fraction(value) : "",
         partners && all.length > 0 && !isWithinSight(level, state, units, unit) ? "unseen" : "",
         partners && state.target === unit ? "target" : "",
         found.has(unit) ? "found" : "",
@@ -98,6 +98,24 @@ export class RunningText {
       this.looks[unit] = look;
     });
     if (own && units.length) this.setStop(units[0]);
+  }
+
+  /** The units with a number above: the strongest, but none that would cover another's. */
+  numbered(/** @type {(Partners | null)[]} */ all) {
+    const level = this.app.book().level(this.app.store.get().level);
+    const { starts, stops } = level[this.shows === "keys" ? "keys" : "readers"];
+    const middle = (/** @type {number} */ unit) => (starts.data[unit] + stops.data[unit]) / 2;
+    /** @type {Set<number>} */
+    const chosen = new Set();
+    const strongest = all.flatMap((of) => of?.strongest.slice(0, MOST_NUMBERED) ?? []);
+    strongest.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    for (const { unit, value } of strongest) {
+      if (Math.abs(value) < NUMBER_FROM) break;
+      const placed = stops.data[unit] > 0;
+      const covers = placed && [...chosen].some((one) => Math.abs(middle(one) - middle(unit)) < NUMBER_WIDTH);
+      if (!covers) chosen.add(unit);
+    }
+    return chosen;
   }
 
   dress(/** @type {HTMLElement} */ button, /** @type {string} */ look) {

@@ -42,6 +42,11 @@ export function inQuotes(/** @type {string} */ name, /** @type {number} */ room 
   return `“\u2068${clipped(name, room)}\u2069”`;
 }
 
+/** A name as part of a list: in quotation marks if it is nothing but marks. */
+export function plainly(/** @type {string} */ name) {
+  return /[\p{L}\p{N}]/u.test(name) ? `\u2068${clipped(name, 24)}\u2069` : inQuotes(name);
+}
+
 /** "a", "a and b", "a, b and 3 more". */
 export function listed(/** @type {string[]} */ names, /** @type {number} */ most = 3) {
   const left = names.length - most;
