@@ -134,7 +134,7 @@ class HeadsView {
       "Each head's weights in small: rows read, columns are read. In a long text a cell is many words.";
     this.grid.cells.forEach((cell, head) => {
       const canvas = cell.querySelector("canvas");
-      if (canvas) drawThumb(canvas, book, [head], scale);
+      if (canvas) drawThumb(canvas, book, head, scale);
       this.describe(cell, head, "", held);
     });
     this.key.replaceChildren(legend(scale, "weight", this.marks(held)));

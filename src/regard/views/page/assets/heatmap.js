@@ -1,12 +1,13 @@
 // @ts-check
 /** Paints the part of a matrix that is in sight: cells, their numbers, the words at the sides. */
 
-import { palette } from "./colours.js";
+import { palette, Scale } from "./colours.js";
 import { clipped, el } from "./dom.js";
 import { fraction } from "./numbers.js";
 
 /**
  * @typedef {import("./cells.js").Cells} Cells
+ * @typedef {import("./thumbs.js").Small} Small
  * @typedef {import("./types.js").Side} Side
  * @typedef {import("./viewport.js").Viewport} Viewport
  * @typedef {{row: number, column: number}} Cell
@@ -22,7 +23,7 @@ const SIZE_OF_NUMBERS = 28;
 const LINE = 13;
 const FONT = 12;
 /** Milliseconds in a frame for rows that have not been asked for before. */
-const PATIENCE = 16;
+const PATIENCE = 10;
 const MOST_LETTERS = 18;
 
 export class Heatmap {
@@ -49,7 +50,7 @@ export class Heatmap {
   paint(
     /** @type {Viewport} */ view,
     /** @type {Cells} */ cells,
-    /** @type {HTMLCanvasElement | null} */ small,
+    /** @type {Small | null} */ small,
     /** @type {Marks} */ marks,
   ) {
     const { context } = this;
@@ -61,7 +62,7 @@ export class Heatmap {
     context.rect(view.left - 1, view.top - 1, view.width + 2, view.height + 2);
     context.clip();
     let done = true;
-    if (small) this.paintSmall(view, small);
+    if (small) this.paintSmall(view, small, new Scale({ log: cells.state.log }));
     else done = this.paintCells(view, cells);
     this.paintFrame(view);
     this.paintMarks(view, marks);
@@ -71,10 +72,19 @@ export class Heatmap {
   }
 
   /** The whole matrix in a few blocks. */
-  paintSmall(/** @type {Viewport} */ view, /** @type {HTMLCanvasElement} */ small) {
-    this.context.imageSmoothingEnabled = false;
-    const [x, y] = [view.columnAt(0), view.rowAt(0)];
-    this.context.drawImage(small, x, y, view.columns * view.size, view.rows * view.size);
+  paintSmall(
+    /** @type {Viewport} */ view,
+    /** @type {Small} */ { grid, weight, rows, columns },
+    /** @type {Scale} */ scale,
+  ) {
+    for (let at = 0; at < weight.length; at++) {
+      const [row, column] = [Math.floor(at / grid), at % grid];
+      const [x, y] = [view.columnAt(columns[column]), view.rowAt(rows[row])];
+      this.context.fillStyle = scale.colour(weight[at]);
+      // half a pixel more, so that no seam shows
+      const width = view.columnAt(columns[column + 1]) - x + 0.5;
+      this.context.fillRect(x, y, width, view.rowAt(rows[row + 1]) - y + 0.5);
+    }
   }
 
   paintCells(/** @type {Viewport} */ view, /** @type {Cells} */ cells) {

@@ -2,14 +2,14 @@
 /** The weights of the chosen head, every word with every word: rows read, columns are read. */
 
 import { Cells } from "./cells.js";
-import { legend, onScheme, Scale } from "./colours.js";
+import { legend, onScheme } from "./colours.js";
 import { el } from "./dom.js";
 import { listenForGestures } from "./gestures.js";
 import { Heatmap } from "./heatmap.js";
 import { CellTable } from "./matrixtable.js";
 import { fraction } from "./numbers.js";
 import { differs, shown } from "./state.js";
-import { drawThumb } from "./thumbs.js";
+import { blockSaid, smallMatrix } from "./thumbs.js";
 import { Viewport } from "./viewport.js";
 import { headsNamed, measureNamed, inQuotes } from "./wording.js";
 
@@ -41,7 +41,7 @@ class MatrixView {
     /** @type {Cell | null} */
     this.cell = null;
     this.waiting = false;
-    /** @type {HTMLCanvasElement | null} */
+    /** @type {import("./thumbs.js").Small | null} */
     this.small = null;
     this.title = el("p", { class: "quiet" });
     this.tools = this.buttons();
@@ -131,11 +131,8 @@ class MatrixView {
   smaller() {
     const { readers, keys } = this.cells;
     if (readers * keys <= MOST_CELLS && this.cells.whole()) return null;
-    const state = this.app.store.get();
-    if (!this.app.book().thumb(state.heads[0])) return null;
-    const canvas = el("canvas");
-    drawThumb(canvas, this.app.book(), state.heads, new Scale({ log: state.log }));
-    return canvas;
+    const { level, heads } = this.app.store.get();
+    return smallMatrix(this.app.book(), level, heads);
   }
 
   marksNamed() {
@@ -260,28 +257,16 @@ class MatrixView {
   says(/** @type {Cell} */ { row, column }) {
     const { level, state } = this.cells;
     const [reader, key] = [inQuotes(level.readers.names[row]), inQuotes(level.keys.names[column])];
-    if (this.smallNow()) return this.saysBlock(row, column);
+    const heads = headsNamed(this.app.book(), state.heads);
+    const small = this.smallNow();
+    if (small) return `${blockSaid(small, level, row, column)} in ${heads}. Zoom in for words.`;
     const kind = this.cells.kind(row, column);
     if (kind === "unseen") return `${reader} may not see ${key}`;
     if (kind === "left out") return `${key} is left out`;
-    const heads = headsNamed(this.app.book(), state.heads);
     if (kind === "unknown") return `${reader} reads ${key}: ${this.cells.lacking(row)}, in ${heads}`;
     const found = this.cells.row(row);
     const number = fraction(found?.value[column], found?.bound);
     return `${reader} reads ${key}: ${number}${UNITS[state.measure]} in ${heads}`;
-  }
-
-  /** What a cell of the picture in small stands for. */
-  saysBlock(/** @type {number} */ row, /** @type {number} */ column) {
-    const { level, readers, keys } = this.cells;
-    const { grid } = this.app.book().thumb(this.cells.state.heads[0]) ?? { grid: 1 };
-    const block = (/** @type {number} */ unit, /** @type {number} */ all, /** @type {string[]} */ names) => {
-      const at = Math.floor((unit * grid) / all);
-      const [first, last] = [Math.ceil((at * all) / grid), Math.ceil(((at + 1) * all) / grid) - 1];
-      return `${inQuotes(names[first], 12)} to ${inQuotes(names[last], 12)}`;
-    };
-    const from = block(row, readers, level.readers.names);
-    return `In small, a cell is the mean of many: ${from} read ${block(column, keys, level.keys.names)}. Zoom in for words.`;
   }
 }
 

@@ -2,9 +2,9 @@
 /** The matrix as a picture of its own, whole and on white. */
 
 import { Cells } from "./cells.js";
-import { paintedAs, Scale } from "./colours.js";
+import { paintedAs } from "./colours.js";
 import { clipped, el } from "./dom.js";
-import { drawThumb } from "./thumbs.js";
+import { smallMatrix } from "./thumbs.js";
 import { Heatmap } from "./heatmap.js";
 import { Viewport } from "./viewport.js";
 import { headsNamed, measureNamed } from "./wording.js";
@@ -81,7 +81,9 @@ function wholeMatrix(
   heatmap.ratio = DENSITY;
   canvas.width = Math.ceil((view.left + view.width + SIDES) * DENSITY);
   canvas.height = Math.ceil((view.top + view.height + 3) * DENSITY);
-  const small = view.rows * view.columns > PAINTED_CELLS ? inBlocks(app) : null;
+  const { level, heads } = app.store.get();
+  const many = view.rows * view.columns > PAINTED_CELLS;
+  const small = many ? smallMatrix(app.book(), level, heads) : null;
   const marks = { cell: null, rows: [], column: null };
   // each call paints for a frame's time only
   while (!heatmap.paint(view, cells, small, marks));
@@ -92,11 +94,4 @@ function wholeMatrix(
 function marksSaid(/** @type {Cells} */ cells) {
   const unseen = cells.level.data.seen ? " Hatched: may not be seen." : "";
   return cells.whole() ? unseen : `${unseen} Dotted: not in the file.`;
-}
-
-function inBlocks(/** @type {App} */ app) {
-  const state = app.store.get();
-  const canvas = el("canvas");
-  drawThumb(canvas, app.book(), state.heads, new Scale({ log: state.log }));
-  return canvas;
 }
