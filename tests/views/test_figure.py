@@ -276,6 +276,14 @@ def test_steps_hatch_what_is_not_seen_and_name_the_sink() -> None:
     assert "A sink stands beside the keys" in note(figure)
 
 
+def test_step_2_is_what_the_softmax_gets() -> None:
+    query, key, value, bias = np.random.default_rng(0).normal(size=(4, 3, 3))
+    steps = regard.steps(query, key, value, mask=bias, scale=0.5, softcap=2)
+    figure = steps.figure()
+    np.testing.assert_array_equal(cells(figure, 1), steps.masked)
+    assert figure.axes[1].get_title(loc="left") == "2  × 0.5, capped at 2, + bias"
+
+
 def test_steps_of_a_long_row_show_the_keys_of_most_weight() -> None:
     query, key, value = np.random.default_rng(0).normal(size=(3, 40, 4))
     steps = regard.steps(query[:1], key, value)
