@@ -74,8 +74,10 @@ function stepWithKey(
   /** @type {App} */ app,
   /** @type {(by: number) => void} */ step,
 ) {
-  if (event.ctrlKey || event.metaKey || event.altKey || writtenUnit(app) === null) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+  const inText = event.target instanceof Element && event.target.closest("[data-word]");
+  if (inText && writtenUnit(app) === null) return;
   event.preventDefault();
   event.stopPropagation();
   step(event.key === "ArrowRight" ? 1 : -1);
