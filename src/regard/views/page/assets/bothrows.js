@@ -11,7 +11,7 @@ import { headsNamed, inQuotes } from "./wording.js";
 /** @typedef {import("./alignment.js").Pair} Pair */
 
 /** Words of a text that are all listed; of a longer one, those read most. */
-const MOST_LISTED = 24;
+const MOST_LISTED = 20;
 
 export class BothRows {
   constructor(
@@ -39,10 +39,12 @@ export class BothRows {
   }
 
   table(/** @type {Row} */ a, /** @type {Row} */ b) {
-    const size = (/** @type {Pair} */ [i, j]) => Math.max(heldWeight(a, i), heldWeight(b, j));
+    // the compared words come before any weight
+    const size = (/** @type {Pair} */ [i, j]) =>
+      Number(this.compared(i)) + Math.max(heldWeight(a, i), heldWeight(b, j));
     const ranked = [...this.pairs].sort((one, other) => size(other) - size(one));
-    const least = ranked.length > MOST_LISTED ? size(ranked[MOST_LISTED - 1]) : -Infinity;
-    const listed = this.pairs.filter((pair) => size(pair) >= least).slice(0, MOST_LISTED);
+    const chosen = new Set(ranked.slice(0, MOST_LISTED));
+    const listed = this.pairs.filter((pair) => chosen.has(pair));
     const left = this.pairs.length - listed.length;
     const top = ["word", "in A", "in B"].map((text) => el("th", { scope: "col" }, text));
     return [
@@ -71,11 +73,17 @@ export class BothRows {
     );
   }
 
+  /** Whether a word of A is one of the compared. */
+  compared(/** @type {number | null} */ unit) {
+    const { a_first, a_second } = this.versus;
+    return unit !== null && (unit === a_first || unit === a_second);
+  }
+
   /** A word, marked if it is one of the compared. */
   marked(/** @type {number | null} */ unit, /** @type {string} */ name) {
-    const { a_first, a_second } = this.versus;
-    if (unit === null || (unit !== a_first && unit !== a_second)) return word(name, 16);
-    return el("mark", { class: unit === a_first ? "versus-first" : "versus-second" }, word(name, 16));
+    if (!this.compared(unit)) return word(name, 16);
+    const mark = unit === this.versus.a_first ? "versus-first" : "versus-second";
+    return el("mark", { class: mark }, word(name, 16));
   }
 }
 

@@ -183,8 +183,11 @@ class HeadsView {
     const { heads } = this.app.store.get();
     this.grid.press(heads);
     const names = heads.slice(0, MOST_NAMED).map((head) => book.heads[head].label);
+    const held = new Set(this.held());
+    const lacking = heads.filter((head) => !held.has(head)).length;
     if (heads.length === 1) {
-      this.chosen.replaceChildren(characterOf(book, heads) || `${names[0]} is shown.`);
+      const said = characterOf(book, heads) || `${names[0]} is shown.`;
+      this.chosen.replaceChildren(said, lacking ? ` But ${NO_ROWS}.` : "");
       return;
     }
     if (heads.length > MOST_NAMED) names.push(`${heads.length - MOST_NAMED} more`);
@@ -192,6 +195,7 @@ class HeadsView {
     this.chosen.replaceChildren(
       el("strong", {}, `Mean of ${many(heads.length, "head")}`),
       `: ${names.join(", ")}. ${characterOf(book, heads)} `,
+      lacking ? `The rows of ${lacking} of them are not in this file. ` : "",
       el("button", { type: "button", onclick: alone }, `back to ${names[0]} alone`),
     );
   }
