@@ -64,7 +64,7 @@ export function mountSwitches(/** @type {HTMLElement} */ root, /** @type {App} *
     without.text.textContent = withoutLabel(book, state);
     without.root.hidden = apartNames(book.level(state.level).keys).length === 0;
     log.box.checked = state.log;
-    log.text.textContent = "logarithmic colours in the matrix";
+    log.text.textContent = "logarithmic colours";
     note.textContent = notesOf(app, state, reasons).join(" ");
   };
   store.subscribe((state, before) => {
