@@ -165,6 +165,23 @@ def test_heads_that_are_not_there(head: object, said: str) -> None:
         record_of("a", "b").heatmap(head)
 
 
+def two_kinds() -> Record:
+    side = side_of(*WORDS)
+    return Record((side,), (layer_of(side), layer_of(side, kind="cross", seed=1)), {})
+
+
+def test_heads_of_several_kinds_of_attention() -> None:
+    weights, _ = dense(two_kinds().layers[1])
+    figure = two_kinds().heatmap("L0H2", kind="cross")
+    np.testing.assert_allclose(cells(figure), words_of(weights[2]), atol=1e-6)
+    lines = two_kinds().lines("dog", head="L0H2", kind="cross").axes[0].lines
+    assert len(lines) == 7
+    with pytest.raises(regard.InputError, match=r"several layers.*Give kind=, one of encoder, cr"):
+        two_kinds().heatmap("L0H2")
+    with pytest.raises(regard.InputError, match="kind is 'decoder' and the record has encoder and"):
+        two_kinds().heatmap("L0H2", kind="decoder")
+
+
 # The lines
 
 
@@ -343,10 +360,28 @@ def test_spans_show_effects_in_the_order_given() -> None:
 
 
 def test_spans_of_rows_that_were_read() -> None:
-    ask = regard.Ask(queries=[3, 5], rows=[3, 5])
-    record = regard.capture(SPANS_TEXT, ask=ask, keep=())
+    words = ["A", "dog", "ate", ".", "The", "cat", "saw", "it", "."]
+    causal = {"kind": "decoder", "mask": regard.Mask(causal=True, offset=0)}
+    layer = record_of(*words, **causal).layers[0]
+    ask = regard.Ask(queries=[6, 7], rows=[6, 7])
+    parts = {"ask": ask, "mask": layer.call.mask, "scale": layer.call.scale}
+    read = regard.readings(layer.query, layer.key, layer.value, **parts)
+    bare = dataclasses.replace(layer, readings=read, ask=ask, query=None, key=None)
+    record = Record((side_of(*words),), (bare,), {})
     assert record.spans_figure()._suptitle.get_text().startswith("What 2 rows read")
-    assert record.spans_figure(readers=[5])._suptitle.get_text().startswith("What 1 row read")
+    figure = record.spans_figure(readers=[6])
+    weights, _ = dense(layer)
+    wide = [bar.get_width() for bar in figure.axes[0].patches]
+    spans = [weights[:, 6, :4].sum(1).mean(), weights[:, 6, 4:7].sum(1).mean(), 0, 0]
+    np.testing.assert_allclose(wide[:2], spans[:2], atol=1e-6)
+
+
+def test_spans_are_of_a_text_that_an_answer_follows() -> None:
+    record = record_of(*WORDS)
+    with pytest.raises(regard.InputError, match="expected a decoder, or an encoder's last row"):
+        record.spans_figure(readers=[2, 3])
+    with pytest.raises(regard.InputError, match="of this cross attention"):
+        two_kinds().spans_figure(kind="cross")
 
 
 def test_spans_say_which_holds_the_first_token_of_a_decoder() -> None:

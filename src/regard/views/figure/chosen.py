@@ -23,11 +23,20 @@ if TYPE_CHECKING:
 def chosen_head(record: Record, head: Head, kind: str | None) -> tuple[Record, int, int]:
     """The record, the index of a layer in it, and the head. Raises InputError."""
     if isinstance(head, str):
+        kinds = dict.fromkeys(layer.kind for layer in record.layers)
+        if kind is not None and kind not in kinds:
+            has = " and ".join(kinds) or "none"
+            raise InputError(f"kind is {kind!r} and the record has {has} attention.")
         if kind is not None:
             record = replace(
                 record, layers=tuple(layer for layer in record.layers if layer.kind == kind)
             )
-        return record, *find_head(record, head)
+        try:
+            return record, *find_head(record, head)
+        except InputError as error:
+            if kind is not None or len(kinds) < 2:
+                raise
+            raise InputError(f"{error} Give kind=, one of {', '.join(kinds)}.") from error
     if not isinstance(head, tuple) or len(head) != 2:
         raise InputError(f"head is {head!r}: expected 'L5H11', or (layer, head).")
     layer, place = head

@@ -63,7 +63,8 @@ def spans_figure(
         are not all, as with Ask(queries="last"), else the last row. effects: for each span, what
         `regard.effect` found when it was cut, or None. kind: of attention, as in `heatmap`.
 
-    Raises InputError for a record without a text, or rows of which nothing is known.
+    Raises InputError for a record without a text, for rows of which nothing is known, and for
+    cross-attention or an encoder's rows before the last, which no answer follows.
     """
     kind = kind or (record.layers[0].kind if record.layers else "encoder")
     layers = tuple(layer for layer in record.layers if layer.kind == kind)
@@ -86,6 +87,12 @@ def spans_figure(
         at = np.argsort([span.start for span in spans], kind="stable")
         effects = [effects[place] for place in at]
     rows = list(_readers(record) if readers is None else readers)
+    if kind == "cross" or (kind == "encoder" and min(rows, default=0) < len(side.tokens) - 1):
+        raise InputError(
+            f"the rows {rows[:4]} of this {kind} attention read more than what stands before them, "
+            "and spans are of the text that an answer follows: expected a decoder, or an "
+            "encoder's last row."
+        )
     labels = token_labels(side.text, chosen, _offsets(side), side.special)
     apart = side.special.copy()
     if kind == "decoder":
