@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from regard.record import many
 from regard.views.figure.canvas import (
     ACCENT,
     BLUE,
@@ -93,7 +94,7 @@ def lines(
 def _unseen(words: int, long: bool) -> str:
     if not words:
         return ""
-    return f"Not seen: {words:,} words." if long else "Grey and without a number: not seen."
+    return f"Not seen: {many(words, 'word')}." if long else "Grey and without a number: not seen."
 
 
 def _draw_lines(
