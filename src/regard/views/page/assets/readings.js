@@ -38,6 +38,7 @@ export function readingShown(/** @type {Book} */ book, /** @type {State} */ stat
   return readingsLacking(book, state).has(state.reading) ? "weight" : state.reading;
 }
 
+const NO_WEIGHTS = new Float32Array(0);
 const NO_READING = { value: NaN, to: null, bound: false };
 
 /** What the chosen reading says of each head. @returns {Readings} */
@@ -161,10 +162,14 @@ function strongestReading(
 ) {
   let most = -Infinity;
   let to = null;
-  for (const [key, weight] of linksHeld(level, head, reader)) {
+  const { keys, weights } = rowHeld(level, head, reader);
+  const count = level.keys.names.length;
+  for (let at = 0; at < weights.length; at++) {
+    const key = keys ? keys[at] : at;
+    if (key >= count) break;
     // nothing but rest is found there, and habit knows it well
     if ((lift || without) && level.keys.apart.data[key]) continue;
-    const value = lift ? weight - level.habit(head, reader, key) : weight;
+    const value = lift ? weights[at] - level.habit(head, reader, key) : weights[at];
     if (value > most) [most, to] = [value, key];
   }
   if (to === null) return NO_READING;
@@ -172,25 +177,21 @@ function strongestReading(
   return { value, to, bound: isLowerBound(level, head, reader) };
 }
 
-/** Keys and weights of a row that are in the file. @returns {Iterable<[number, number]>} */
-function* linksHeld(
+/** Weights of a row that are in the file, and whose they are; keys null: of every key in turn. */
+function rowHeld(
   /** @type {LevelView} */ level,
   /** @type {number} */ head,
   /** @type {number} */ reader,
 ) {
   const { full, links } = level.data;
   const row = level.fullPlace(head, reader);
-  const keys = level.keys.names.length;
   if (full && row >= 0) {
-    for (let key = 0; key < keys; key++) yield [key, full.weight.data[row + key]];
-    return;
+    return { keys: null, weights: full.weight.data.subarray(row, row + level.keys.names.length) };
   }
   const at = level.linkPlace(head, reader);
-  if (!links || at < 0) return;
-  for (let link = at; link < at + links.key.shape[2]; link++) {
-    if (links.key.data[link] >= keys) return;
-    yield [links.key.data[link], links.weight.data[link]];
-  }
+  if (!links || at < 0) return { keys: null, weights: NO_WEIGHTS };
+  const end = at + links.key.shape[2];
+  return { keys: links.key.data.subarray(at, end), weights: links.weight.data.subarray(at, end) };
 }
 
 /** What a row holds besides its special tokens, if those are left out. */
