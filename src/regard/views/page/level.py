@@ -214,7 +214,8 @@ def _merged(
 
 
 def largest(numbers: Float[np.ndarray, "... n"], most: int) -> Int64[np.ndarray, "... most"]:
-    """Where the largest numbers of each row are, largest first, earlier ones first among equals."""
+    """Where the largest numbers of each row are, largest first; of equal ones the earlier first, if
+    there is room for all of them."""
     if numbers.shape[-1] > 4 * most:
         some = np.sort(np.argpartition(-numbers, most - 1, axis=-1)[..., :most], axis=-1)
         order = np.argsort(-np.take_along_axis(numbers, some, -1), axis=-1, kind="stable")

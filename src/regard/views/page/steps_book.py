@@ -56,7 +56,13 @@ def page_of_steps(
         title=title,
         subtitle=subtitle,
         books=[steps_book(steps, projection, columns)],
-        start={"book": 0, "unit": 0, "head": 0, "step": 1, "view": "steps"},
+        start={
+            "book": 0,
+            "unit": 0 if steps.scores.shape[-2] else None,
+            "head": 0 if steps.scores.size else None,
+            "step": 1,
+            "view": "steps",
+        },
         still=steps_fallback(title, subtitle, steps),
         budget=budget,
         kept=["every number of the four steps"],
@@ -159,13 +165,14 @@ def _side(labels: Sequence[str]) -> dict[str, Any]:
 def _rows(steps: Steps) -> dict[str, Any]:
     """The weights of every head, `(H, readers, keys)`, in the dtype they were computed in."""
     queries, keys = steps.scores.shape[-2:]
-    weights = steps.weights.reshape(-1, queries, keys)
+    heads = int(np.prod(steps.scores.shape[:-2], dtype=int))
+    weights = steps.weights.reshape(heads, queries, keys)
     dtype = "f4" if weights.dtype == np.float32 else "f8"
-    shares = None if steps.value is None else steps.share().reshape(-1, queries, keys)
-    seen = steps.seen.reshape(-1, queries, keys)
+    shares = None if steps.value is None else steps.share().reshape(heads, queries, keys)
+    seen = steps.seen.reshape(heads, queries, keys)
     items = steps.scores.shape[0] if steps.scores.ndim == 4 else 1
-    by_layer = seen.reshape(items, -1, queries, keys).any(axis=1)
-    entropy = steps.entropy().reshape(-1, queries)
+    by_layer = seen.reshape(items, heads // max(items, 1), queries, keys).any(axis=1)
+    entropy = steps.entropy().reshape(heads, queries)
     sums = weights.sum(axis=-1)
     with np.errstate(all="ignore"):
         means = np.nanmean(entropy, axis=1) if entropy.size else np.zeros(len(entropy))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from regard.questions.apart import marks
 from regard.questions.links import Link, ranked
 from regard.questions.overview import varied
 from regard.views.page.level import largest
@@ -86,11 +87,14 @@ class Strongest:
     def links(self) -> tuple[Link, ...]:
         """The strongest of the whole text, as `regard.questions.overview` chooses them."""
         level = self.level
-        order = np.argsort(-self.lift, axis=None, kind="stable")[:_SORTED]
+        side = level.readers
+        lift = self.lift.copy()
+        lift[side.special_words | marks(side)] = -np.inf
+        order = np.argsort(-lift, axis=None, kind="stable")[:_SORTED]
         found = []
-        for reader, place in zip(*np.unravel_index(order, self.lift.shape), strict=True):
+        for reader, place in zip(*np.unravel_index(order, lift.shape), strict=True):
             at = reader, place
-            if not np.isfinite(self.lift[at]):
+            if not np.isfinite(lift[at]):
                 break
             head = int(self.head[at])
             index = int(np.searchsorted(level.first_head, head, side="right")) - 1
