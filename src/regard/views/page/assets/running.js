@@ -67,7 +67,11 @@ export class RunningText {
     this.stop = Math.min(shown(state)[0] ?? 0, this.buttons.length - 1);
     this.buttons[this.stop]?.setAttribute("tabindex", "0");
     const parts = this.buttons.flatMap((button, unit) => [joint(of, unit), button]);
-    this.root.replaceChildren(el("p", { dir: "auto" }, parts));
+    const title = this.shows === "both" ? null : TITLES[this.shows];
+    this.root.replaceChildren(
+      ...(title ? [el("div", { class: "quiet" }, title)] : []),
+      el("p", { dir: "auto" }, parts),
+    );
     this.paint();
   }
 
@@ -161,7 +165,7 @@ export class RunningText {
   key(/** @type {KeyboardEvent} */ event) {
     const unit = unitAt(event.target, "data-word");
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const forward = getComputedStyle(this.root.firstElementChild ?? this.root).direction !== "rtl";
+    const forward = getComputedStyle(this.root.lastElementChild ?? this.root).direction !== "rtl";
     /** @type {Record<string, number>} */
     const moves = {
       ArrowRight: unit + (forward ? 1 : -1),
@@ -178,6 +182,7 @@ export class RunningText {
   }
 }
 
+const TITLES = { readers: "who reads", keys: "who is read" };
 const RUNNING_LABELS = {
   both: "The text, word by word",
   readers: "The text that reads, word by word",
