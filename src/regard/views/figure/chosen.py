@@ -14,7 +14,6 @@ from regard.views.figure.canvas import model_name
 from regard.views.layout import number
 
 if TYPE_CHECKING:
-    from regard.habit import Habit
     from regard.record import Record, Side
 
     Head = str | tuple[int, int]
@@ -59,14 +58,6 @@ def chosen_word(side: Side, word: str | int) -> int:
             f"{len(side.words) - 1}."
         )
     return int(word)
-
-
-def habit_of(record: Record) -> Habit | None:
-    """The habit table that comes with the embedded model, for records of that model."""
-    from regard.models.capture import EMBEDDED_HABIT
-    from regard.models.encoder import default_habit
-
-    return default_habit() if record.provenance.get("habit") == EMBEDDED_HABIT else None
 
 
 def model_of(record: Record) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 from regard.errors import InputError
 from regard.questions.head_readings import head_readings
 from regard.views.figure.canvas import SIGNED, WEIGHTS, Drawing, colour_scale, drawing, heat, label
-from regard.views.figure.chosen import chosen_word, habit_of, model_of
+from regard.views.figure.chosen import chosen_word, model_of
 from regard.views.layout import number
-from regard.views.staging import Stage
+from regard.views.staging import Stage, shipped_habit
 
 if TYPE_CHECKING:
     from regard.record import Record, Side
@@ -40,7 +40,7 @@ def heads(
     indices; 'weight' and 'lift' are from the one to the other. kind: as in `heatmap`; None is the
     first kind of attention that the record has. Raises InputError as `head_readings` does.
     """
-    stage = Stage(record, habit_of(record), kind)
+    stage = Stage(record, shipped_habit(record), kind)
     record = stage.record
     first = record.layers[0]
     reader, side = (record.sides[index] for index in (first.query_side, first.key_side))

@@ -18,9 +18,9 @@ from regard.views.figure.canvas import (
     label,
     plain,
 )
-from regard.views.figure.chosen import chosen_head, chosen_word, habit_of, model_of, sums_note
+from regard.views.figure.chosen import chosen_head, chosen_word, model_of, sums_note
 from regard.views.layout import LEAST, NOT_WHY, number
-from regard.views.staging import Stage
+from regard.views.staging import Stage, shipped_habit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def lines(
     if head is not None:
         record, layer, place = chosen_head(record, head, kind)
         kind = record.layers[layer].kind
-    stage = Stage(record, habit_of(record), kind)
+    stage = Stage(record, shipped_habit(record), kind)
     at = 0 if layer is None else stage.record.layers.index(record.layers[layer])
     which = chosen_word(stage.record.sides[stage.record.layers[at].query_side], word)
     why = ""
