@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
     from regard.mechanism.mask import Mask
-    from regard.mechanism.readings import Readings as Readings
     from regard.record import Layer
 
 
@@ -49,7 +48,7 @@ class TokenColumns:
 def token_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
     """The weights of these rows of a layer (each once). Raises InputError if none are known."""
     rows = np.asarray(rows, np.int64)
-    kept = _kept_rows(layer, rows)
+    kept = kept_rows(layer, rows)
     if kept is None and layer.query is not None and layer.key is not None and layer.call:
         kept = _computed_rows(layer, rows)
     if kept is not None:
@@ -96,102 +95,6 @@ def token_columns(layer: Layer, columns: Int64[np.ndarray, " columns"]) -> Token
     return TokenColumns(weights, exact)
 
 
-def layer_readings(
-    layer: Layer,
-    *,
-    top: int = 0,
-    entropy: bool = False,
-    received: bool = False,
-    lse: bool = False,
-    thumbnail: int = 0,
-    apart: Bool[np.ndarray, " keys"] | None = None,
-) -> Readings:
-    """These readings of a layer over all its rows, as far as they can be had.
-
-    As they were recorded; where some are not, all of them are read again if query and key are
-    kept, or taken off whole rows that are; else what is missing stays None. `top` brings the
-    shares if values are kept. apart: which keys to sum up, as the one group of `group_mass`.
-    """
-    found = layer.readings
-    mass = None if apart is None else _mass_of(layer, apart)
-    wanted = {
-        "top_index": top > 0, "entropy": entropy, "received": received, "lse": lse,
-        "thumbnail": thumbnail > 0,
-    }  # fmt: skip
-    missing = [name for name, asked in wanted.items() if asked and getattr(found, name) is None]
-    short = top > 0 and found.top_index is not None and found.top_index.shape[-1] < top
-    if not (missing or short or (apart is not None and mass is None)):
-        return dataclasses.replace(found, group_mass=mass)
-    if layer.query is not None and layer.key is not None and layer.call is not None:
-        from regard.mechanism.api import readings
-
-        groups = None if apart is None else (np.where(apart, 0, -1), 1)
-        return readings(
-            layer.query,
-            layer.key,
-            layer.value if top else None,
-            ask=Ask(
-                top=top,
-                share=top > 0 and layer.value is not None,
-                entropy=entropy,
-                lse=lse,
-                received=received,
-                groups=groups,
-                thumbnail=thumbnail,
-            ),
-            mask=layer.call.mask,
-            scale=layer.call.scale,
-            softcap=layer.call.softcap,
-            sinks=layer.call.sinks,
-        )
-    found = dataclasses.replace(found, group_mass=mass)
-    return found if found.rows is None else _of_rows(layer, found, thumbnail, apart)
-
-
-def _mass_of(layer: Layer, apart: Bool[np.ndarray, " keys"]) -> Any:
-    """The mass on just these keys, where a group of them was read in the pass."""
-    if layer.ask is None or layer.ask.groups is None or layer.readings.group_mass is None:
-        return None
-    labels = np.asarray(layer.ask.groups[0])
-    for group in range(layer.ask.groups[1]):
-        if np.array_equal(labels == group, apart):
-            return layer.readings.group_mass[..., group : group + 1]
-    return None
-
-
-def _of_rows(
-    layer: Layer, found: Readings, thumbnail: int, apart: Bool[np.ndarray, " keys"] | None
-) -> Readings:
-    """What whole rows say, in place of what is None."""
-    queries = np.arange(len(layer.query_positions))[known_rows(layer)]
-    rows = _kept_rows(layer, queries)
-    if rows is None or not len(queries):
-        return found
-    with np.errstate(all="ignore"):
-        logs = np.log(np.where(rows > 0, rows, 1))
-        entropy = np.maximum(-(rows * logs).sum(axis=-1), 0)
-    seen = (rows > 0).any(axis=0) if layer.call is None else _visible(layer, queries)
-    parts: dict[str, Any] = {
-        "entropy": entropy,
-        "received": rows.sum(axis=1),
-        "eligible": np.broadcast_to(seen.sum(axis=0, dtype=np.int32), (layer.heads, seen.shape[1])),
-    }
-    if apart is not None:
-        parts["group_mass"] = rows[..., apart].sum(axis=-1, keepdims=True)
-    if thumbnail:
-        parts["thumbnail"] = _thumbnail(rows, thumbnail)
-    return dataclasses.replace(found, queries=queries, **parts)
-
-
-def _thumbnail(rows: Float[np.ndarray, "heads rows keys"], size: int) -> Any:
-    """The mean mass from each of `size` blocks of rows to each of as many blocks of keys."""
-    _, count, keys = rows.shape
-    of_row = (np.arange(count) * size // max(count, 1))[:, None] == np.arange(size)
-    of_key = (np.arange(keys) * size // max(keys, 1))[:, None] == np.arange(size)
-    sums = of_row.T.astype(rows.dtype) @ (rows @ of_key.astype(rows.dtype))
-    return sums / of_row.sum(axis=0).clip(1)[:, None]
-
-
 def without_shares(layer: Layer) -> Layer:
     """The layer with nothing but weights, where parts of results would be computed for nothing."""
     readings = dataclasses.replace(layer.readings, top_share=None)
@@ -204,7 +107,7 @@ def is_whole(layer: Layer) -> bool:
     if layer.query is not None and layer.key is not None and layer.call is not None:
         return True
     rows = np.flatnonzero(known_rows(layer))
-    if _kept_rows(layer, rows) is not None:
+    if kept_rows(layer, rows) is not None:
         return True
     index = layer.readings.top_index
     if index is None or not len(rows):
@@ -288,7 +191,8 @@ def _computed_columns(
     return weights
 
 
-def _kept_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:
+def kept_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:
+    """These rows as they were kept, `(heads, rows, keys)`; None if not all of them were."""
     if layer.readings.rows is None:
         return None
     if layer.ask is None:

@@ -8,7 +8,7 @@ import pytest
 import regard
 from records import record_of
 from regard import questions
-from regard.sources import layer_readings
+from regard.layer_readings import layer_readings
 from regard.views.page.level import Level, largest
 from regard.views.page.strongest import Strongest
 

@@ -63,10 +63,6 @@ def _word(book: Book, name: Any) -> int | None:
 
 
 def _head(book: Book, name: Any) -> tuple[int, int] | None:
-    if isinstance(name, str) and (label := name.strip().upper()) in book.labels:
-        place = book.labels.index(label)  # as it is written where only some were recorded
-        index = int(np.searchsorted(book.words.first_head, place, side="right")) - 1
-        return index, place - int(book.words.first_head[index])
     try:
         return find_head(book.record, name)
     except InputError:

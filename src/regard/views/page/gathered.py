@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from regard.layer_readings import layer_readings
 from regard.rows import by_word
-from regard.sources import layer_readings
 from regard.views.page.level import joined
 from regard.views.page.packing import block
 from regard.views.page.strongest import Strongest
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from jaxtyping import Float
 
+    from regard.layer_readings import Readings
     from regard.record import Layer
-    from regard.sources import Readings
     from regard.views.page.level import Level, Tops
     from regard.views.page.packing import Block
 

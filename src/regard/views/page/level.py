@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
     from regard.habit import Habit
+    from regard.layer_readings import Readings
     from regard.record import Record
-    from regard.sources import Readings
 
 MOST_CELLS: Final = 2**27
 """Weights in all, up to which every one of them is looked at: 512 words in 288 heads and more."""

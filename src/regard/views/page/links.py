@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.sources import layer_readings
+from regard.layer_readings import layer_readings
 from regard.views.page.gathered import TOP
 from regard.views.page.level import joined
 from regard.views.page.packing import block, fractions, indices, signed

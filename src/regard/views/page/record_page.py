@@ -202,7 +202,7 @@ def _notes(books: Sequence[Book]) -> list[str]:
     """What has to be said of the record, whatever is looked at."""
     notes = []
     source = books[0].source
-    if source.written is not None:
+    if source.written:
         notes.append(f"It wrote: {clip(clean(' '.join(source.written.split())), 400)}")
     if source.stopped is not None:
         notes.append(f"The recording stopped early, {source.stopped}.")
@@ -227,7 +227,7 @@ def _command(why: str, book: Book, typed: Sequence[str] | None, budget: int) -> 
     if typed is None:
         if why.isdigit():
             return f"record.page(path, heads=[{head!r}])"
-        return "record.page(path, words=[...], heads=[...]), with words and heads of your choice"
+        return f"record.page(path, words=[WORD], heads=[{head!r}])"
     options = f"--head {head}" if why.isdigit() else f"--word WORD --head {head}"
     line = clean(f"{shlex.join(typed)} {options} --html page.html")
     return line if len(line) <= _COMMAND else f"the same command with {options}"
