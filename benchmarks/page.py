@@ -55,10 +55,13 @@ WATCH_POINTER = """() => {
 LINES_OF = """() => [...new Set(
     [...document.querySelectorAll("svg [data-from]")].map((line) => line.dataset.from))]"""
 
-IN_VIEW = """() => [...document.querySelectorAll("[data-side=readers][data-unit]")]
-    .map((word) => [Number(word.dataset.unit), word.getBoundingClientRect()])
-    .filter(([, box]) => box.width && box.top > 0 && box.bottom < innerHeight)
-    .map(([unit, box]) => [unit, box.x + box.width / 2, box.y + box.height / 2])"""
+IN_VIEW = """() => [...document.querySelectorAll("[role=option][data-side=readers]")]
+    .map((word) => {
+        const {x, y, width, height} = word.getBoundingClientRect();
+        return {word, unit: Number(word.dataset.unit), x: x + width / 2, y: y + height / 2};
+    })
+    .filter(({word, x, y}) => word.contains(document.elementFromPoint(x, y)))
+    .map(({unit, x, y}) => [unit, x, y])"""
 
 
 def main() -> int:
@@ -102,9 +105,7 @@ def opened(browser: Browser, file: Path, rounds: int, moves: int) -> dict[str, A
         page.goto(file.absolute().as_uri())
         page.wait_for_selector("html[data-ready='1']", timeout=60_000)
         readies.append(page.evaluate("performance.getEntriesByName('regard-ready')[0].startTime"))
-        page.wait_for_function(
-            "performance.getEntriesByName('first-contentful-paint').length", timeout=60_000
-        )
+        until(page, "() => performance.getEntriesByName('first-contentful-paint').length")
         paints.append(
             page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         )
@@ -119,6 +120,15 @@ def opened(browser: Browser, file: Path, rounds: int, moves: int) -> dict[str, A
     }
     page.context.close()
     return found
+
+
+def until(page: Page, condition: str, argument: Any = None) -> None:
+    """Wait for it from outside: the page lets in no code that Playwright would wait with."""
+    end = time.monotonic() + 60
+    while not page.evaluate(condition, argument):
+        if time.monotonic() > end:
+            raise SystemExit(f"This did not come true in a minute: {condition}")
+        time.sleep(0.005)
 
 
 def memory(browser: Browser, page: Page) -> dict[str, float | None]:
@@ -149,6 +159,7 @@ def process(session: CDPSession) -> float | None:
 def hovered(page: Page, moves: int) -> float:
     """Seconds from a pointer's move onto a word until its lines are drawn: the median."""
     page.keyboard.press("Escape")  # lets go of the word that the page begins with
+    page.wait_for_timeout(500)
     page.evaluate(WATCH_POINTER)
     words = page.evaluate(IN_VIEW)
     if len(words) < 2:
@@ -157,7 +168,7 @@ def hovered(page: Page, moves: int) -> float:
         # Far from the one before, so that no two moves fall on the same word.
         unit, x, y = words[(move * (len(words) // 2 | 1) + move // 2) % len(words)]
         page.mouse.move(x, y)
-        page.wait_for_function("(count) => regardHovers.length > count", arg=move)
+        until(page, "(count) => regardHovers.length > count", move)
         drawn = page.evaluate(LINES_OF)
         if drawn != [str(unit)]:
             raise SystemExit(f"Pointed at word {unit}, and the lines are of {drawn}: no time.")

@@ -70,7 +70,7 @@ class Opener:
             java_script_enabled=javascript,
             reduced_motion=reduced_motion,
         )
-        context.set_default_timeout(5_000)
+        context.set_default_timeout(30_000)
         address = path.absolute().as_uri()
         self._opened.append(Opened(address, context))
         page = context.new_page()

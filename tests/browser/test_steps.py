@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -72,40 +72,48 @@ def check(record: Record, found: list[list[Any]]) -> None:
     """Every number found is that of Python's steps, exactly, and printed as Python prints it."""
     shown: dict[tuple[int, int, int], set[str]] = {}
     known: dict[int, Steps] = {}
-    for head, row, step, name, key, dim, value, text in found:
+    for line in with_key_of_products(found):
+        head, row, step, name, key, dim, value, text = line
         shown.setdefault((head, row, step), set()).add(name)
         steps = known.setdefault(head, record.steps(*divmod(head, HEADS)))
-        number, printed = _python(steps, row, name, key, dim)
-        if number is None:
+        if name == "rest":  # of the products: what those that are shown leave of the score
             continue
-        at = (head, row, step, name, key, dim)
-        assert float(value) == pytest.approx(number, rel=1e-12, abs=1e-15), at
-        assert text == printed, at
+        number, printed = python(steps, row, name, key, dim)
+        assert float(value) == pytest.approx(number, rel=1e-12, abs=1e-15), line
+        assert text == printed, line
     missing = {at: STEPS[at[2]] - names for at, names in shown.items() if STEPS[at[2]] - names}
     assert missing == {}
 
 
-def _python(
+def with_key_of_products(found: list[list[Any]]) -> Iterator[list[Any]]:
+    """The score below a key's products is that key's."""
+    chosen = None
+    for head, row, step, name, key, *rest in found:
+        chosen = key if name == "product" else chosen
+        yield [head, row, step, name, chosen if name == "terms-sum" else key, *rest]
+
+
+def python(
     steps: Steps, row: int, name: str, key: str | None, dim: str | None
-) -> tuple[float | None, str]:
+) -> tuple[float, str]:
+    """A number as Python has it, and as it prints it."""
+    at, of = int(key or 0), int(dim or 0)
+    text = three_decimals
     if name in OF_KEYS:
         array, text = OF_KEYS[name]
-        numbers = steps.share() if name == "share" else getattr(steps, array)
-        number = float(numbers[row, int(key or 0)])
+        number = (steps.share() if name == "share" else getattr(steps, array))[row, at]
+    elif name == "terms-sum":
+        number, text = steps.scores[row, at], two_decimals
     elif name == "product":
-        query, of_key = steps.query[row], steps.key[int(key or 0)]
-        number, text = float(query[int(dim or 0)] * of_key[int(dim or 0)]), two_decimals
+        number, text = steps.query[row, of] * steps.key[at, of], two_decimals
     elif name == "output":
-        number, text = float(steps.output[row, int(dim or 0)]), two_decimals
+        number, text = steps.output[row, of], two_decimals
     elif name == "largest":
-        number, text = float(steps.masked[row].max()), two_decimals
-    elif name in ("sum", "weight-sum", "share-sum"):
-        array = {"sum": steps.row_sums, "weight-sum": steps.weights, "share-sum": steps.share()}
-        number, text = float(array[name][row].sum()), three_decimals
+        number, text = steps.masked[row].max(), two_decimals
     else:
-        assert name == "rest"  # of the products: what the ones shown leave of the score
-        return None, ""
-    return number, text(number)
+        sums = {"sum": steps.row_sums, "weight-sum": steps.weights, "share-sum": steps.share()}
+        number = sums[name][row].sum()
+    return float(number), text(float(number))
 
 
 def test_every_word_of_some_heads(show: Callable[..., Shown], record: Record) -> None:
@@ -205,10 +213,10 @@ def test_pencil_example(show: Callable[..., Shown]) -> None:
     """An example of whole numbers keeps them whole, and others have what they need."""
     shown = show("pencil")
     steps = PAGES["pencil"]()
-    for _, row, _, name, key, dim, value, text in walked(shown, [0], [0, 1, 2]):
-        number, _ = _python(steps, row, name, key, dim)
-        if number is None:
-            continue
+    found = walked(shown, [0], [0, 1, 2])
+    assert {row for _, row, *_ in found} == {0, 1, 2}
+    for _, row, _, name, key, dim, value, text in with_key_of_products(found):
+        number, _ = python(steps, row, name, key, dim)
         assert float(value) == pytest.approx(number, rel=1e-12, abs=1e-15)
         digits = text.replace("−", "-")
         decimals = len(digits.partition(".")[2])
