@@ -185,6 +185,15 @@ def test_every_kind_of_attention_is_a_book() -> None:
         page_of_record(record, kind="x")
 
 
+def test_layers_of_one_kind_that_read_other_texts_are_books_of_their_own() -> None:
+    first, second = side_of("a", "b"), side_of("x", "y", "z", name="image")
+    layers = (layer_of(first), layer_of(second, number=1, query_side=1, key_side=1))
+    page = data(Record((first, second), layers, {}))
+    assert [book["name"] for book in page["books"]] == ["text", "image"]
+    assert [len(book["heads"]) for book in page["books"]] == [4, 4]
+    assert page["books"][1]["words"]["full"]["weight"].shape == (4, 3, 3)
+
+
 def test_two_texts_and_what_turns() -> None:
     record = regard.capture(HUNGRY)
     other = regard.capture(HUNGRY.replace("hungry", "delicious"))

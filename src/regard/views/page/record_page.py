@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from regard import questions
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from regard.record import Record
+    from regard.record import Layer, Record
     from regard.views.page.assembly import Page
     from regard.views.scene import Link
 
@@ -69,6 +70,7 @@ def page_of_record(
     if versus is not None:
         books, asked = _both(books[lead], asked[lead], versus, budget)
         lead = 0
+    view = view or ("sentence" if versus is None else "versus")
     links, start = _start(books, asked, lead, view)
     source = books[lead].source
     whole = clean(" ".join((source.text or " ".join(source.words)).split()))
@@ -79,7 +81,7 @@ def page_of_record(
         start=start,
         still=fallback(clip(whole, _TITLE), _subtitle(books[lead], versus), source, links),
         budget=budget,
-        versus=None if versus is None else _versus(books, asked, start),
+        versus=None if versus is None else _versus(books, asked),
         notes=_notes(books),
     )
     room = draft.room
@@ -107,7 +109,13 @@ def _books(record: Record, kind: str | None, budget: int) -> list[Book]:
     habit = shipped_habit(record)
     books = []
     for one in kinds:
-        books.append(Book(Stage(record, habit, one), budget))
+        between: dict[tuple[int, int], list[Layer]] = {}
+        for layer in record.layers:
+            if layer.kind == one:
+                between.setdefault((layer.query_side, layer.key_side), []).append(layer)
+        for layers in between.values():
+            part = replace(record, layers=tuple(layers))
+            books.append(Book(Stage(part, habit, one), budget))
     return books
 
 
@@ -122,7 +130,7 @@ def _both(book: Book, asked: Asked, other: Record, budget: int) -> tuple[list[Bo
 
 
 def _start(
-    books: list[Book], asked: list[Asked], lead: int, view: str | None
+    books: list[Book], asked: list[Asked], lead: int, view: str
 ) -> tuple[Sequence[Link], dict[str, Any]]:
     """The links that a still picture shows, and where the page begins."""
     book, one = books[lead], asked[lead]
@@ -135,22 +143,16 @@ def _start(
         links = [far, *(link for link in links if link != far)] if far else links
     if head is None and links:
         head = book.labels.index(links[0].head)
-    found = view or (
-        "versus"
-        if len(books) > lead + 1 and books[0].stage.kind == books[-1].stage.kind and len(books) == 2
-        else None
-    )
-    start = {"book": lead, "unit": unit, "head": head, "step": None, "view": found or "sentence"}
-    return links, start
+    step = 1 if view == "steps" else None
+    return links, {"book": lead, "unit": unit, "head": head, "step": step, "view": view}
 
 
-def _versus(books: list[Book], asked: list[Asked], start: dict[str, Any]) -> dict[str, Any]:
+def _versus(books: list[Book], asked: list[Asked]) -> dict[str, Any]:
     """Which heads turn between the two books."""
     (a, b), (of_a, of_b) = books, asked
     assert of_a.words is not None
     assert of_b.words is not None
     unit_a, unit_b = of_a.words[0], of_b.words[0]
-    start["view"] = "versus"
     seen = questions.turns(a.record, unit_a, b.record, unit_b)
     names = [clean(name) for name in a.words.keys.names]
 

@@ -62,12 +62,12 @@ def _pieces(side: Side) -> Side:
 
 def _span(side: Side, word: Word, piece: str, at: int) -> tuple[int, int]:
     """Where a piece stands in the text, by its letters; its whole word where they are not there."""
-    text = (side.text or "")[: word.stop]
+    text = (side.text or "")[at : word.stop]
     letters = piece.removeprefix("##").strip("▁Ġ ")
-    start = text.casefold().find(letters.casefold(), at) if letters else -1
+    start = text.casefold().find(letters.casefold()) if letters else -1
     if start < 0 or len(text) != len(text.casefold()):
         return word.start, word.stop
-    return start, min(start + len(letters), word.stop)
+    return at + start, min(at + start + len(letters), word.stop)
 
 
 def _utf16(text: str | None, places: list[int]) -> Int64[np.ndarray, " units"]:
