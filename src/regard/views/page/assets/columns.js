@@ -205,11 +205,18 @@ export class Columns {
   list(/** @type {SideName} */ side) {
     const list = el("div", {
       role: "listbox",
-      class: "column", "data-column": side,
+      class: "column",
+      "data-column": side,
       "aria-multiselectable": "true",
       "aria-label": side === "readers" ? "Who reads" : "Who is read",
     });
-    pointable(list, this.app, "data-unit", () => side, (unit) => this.setStop(side, unit));
+    pointable(
+      list,
+      this.app,
+      "data-unit",
+      () => side,
+      (unit) => this.setStop(side, unit),
+    );
     list.addEventListener("keydown", (event) => this.key(event, side));
     return list;
   }

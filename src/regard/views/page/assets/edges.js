@@ -12,7 +12,14 @@ import { holdShown } from "./pointing.js";
  * @typedef {import("./partners.js").SideName} SideName
  */
 
-/** @typedef {{side: SideName, unit: number, value: number | null, bound: boolean, place: number}} Away */
+/**
+ * @typedef {object} Away a unit that is out of view
+ * @property {SideName} side
+ * @property {number} unit
+ * @property {number | null} value null: it is one of those shown itself
+ * @property {boolean} bound
+ * @property {number} place which of those shown it is, or is a partner of
+ */
 
 /** Partners that are named at one edge. */
 const NAMED_AWAY = 3;

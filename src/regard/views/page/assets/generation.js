@@ -19,8 +19,8 @@ const WRITINGS = 8;
 const NAMED_READ = 3;
 
 const HOW =
-  "What the model read to write a word is the row of the word before that: once that word was read, " +
-  "the next was known. So each row stands for the word that it wrote. The arrow keys step on.";
+  "What the model read to write a word is the row of the word before that: once that word was " +
+  "read, the next was known. So each row stands for the word that it wrote. The arrow keys step.";
 
 export function mountGeneration(/** @type {HTMLElement} */ root, /** @type {App} */ app) {
   if (!app.page.books.some((book) => book.written)) return false;
@@ -126,18 +126,23 @@ function saidOf(/** @type {App} */ app, /** @type {number | null} */ unit) {
   const last = lastNew(app);
   const units = state.level === "pieces" && book.pieces ? "piece" : "word";
   if (unit === null) {
-    return [`Step through the ${many(last - first, units)} it wrote, to see what each was written from.`];
+    return [
+      `Step through the ${many(last - first, units)} it wrote, to see what each was written from.`,
+    ];
   }
   const what =
     unit === last
       ? `After the last ${units} here it wrote one more piece, which was never read. For it`
       : `${unit - first + 1} of ${last - first}. To write ${inQuotes(names[unit])}`;
+  const where = headsNamed(book, state.heads);
   const read = readNamed(app, unit - 1);
   const pieces = units === "word" ? book.piecesOf("readers", unit - 1).length : 1;
   return [
-    `${what}, the model stood at ${inQuotes(names[unit - 1])} and, in ${headsNamed(book, state.heads)}, read `,
+    `${what}, the model stood at ${inQuotes(names[unit - 1])} and, in ${where}, read `,
     ...(read.length ? read : ["what this file does not hold"]),
-    pieces > 1 ? `. These are means over its ${pieces} pieces; the last of them is the row that wrote.` : ".",
+    pieces > 1
+      ? `. These are means over its ${pieces} pieces; the last of them is the row that wrote.`
+      : ".",
   ];
 }
 

@@ -22,7 +22,11 @@ const KEY_LIST = [
 export function mountKeyboard(/** @type {HTMLElement} */ main, /** @type {App} */ app) {
   const single = el("input", { type: "checkbox", name: "keys", checked: true });
   const dialog = keysDialog(single);
-  const open = el("button", { type: "button", class: "keys-open", onclick: () => dialog.showModal() }, "Keys");
+  const open = el(
+    "button",
+    { type: "button", class: "keys-open", onclick: () => dialog.showModal() },
+    "Keys",
+  );
   main.querySelector("header")?.append(open);
   main.append(dialog);
   /** @type {Record<string, () => void>} */
@@ -51,7 +55,14 @@ function keysDialog(/** @type {HTMLInputElement} */ single) {
     "dialog",
     { class: "keys-list", "aria-labelledby": "regard-keys" },
     el("h2", { id: "regard-keys" }, "Keys"),
-    el("dl", {}, ...KEY_LIST.flatMap(([keys, does]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, does)])),
+    el(
+      "dl",
+      {},
+      ...KEY_LIST.flatMap(([keys, does]) => [
+        el("dt", {}, el("kbd", {}, keys)),
+        el("dd", {}, does),
+      ]),
+    ),
     el("p", {}, el("label", { class: "check" }, single, "[ ] p / ? work as keys of their own")),
     el("button", { type: "button", onclick: () => dialog.close() }, "Close"),
   );
@@ -67,6 +78,10 @@ function focusSearch(/** @type {HTMLElement} */ main) {
 
 /** Whether an element takes what is typed as text. */
 function takesText(/** @type {EventTarget | null} */ target) {
-  if (target instanceof HTMLInputElement) return !["radio", "checkbox", "button"].includes(target.type);
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select"));
+  if (target instanceof HTMLInputElement)
+    return !["radio", "checkbox", "button"].includes(target.type);
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches("textarea, select"))
+  );
 }

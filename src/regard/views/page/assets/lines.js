@@ -55,10 +55,7 @@ export function drawLines(into, app, all, span, rowHeight) {
 }
 
 /** The partners to which a line is drawn: those in the document, and the strongest elsewhere. */
-function inReach(
-  /** @type {Partners} */ of,
-  /** @type {{first: number, last: number}} */ span,
-) {
+function inReach(/** @type {Partners} */ of, /** @type {{first: number, last: number}} */ span) {
   const own = outside(of.unit, span);
   let out = 0;
   return of.strongest.filter((partner) => {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The chosen word in numbers: whom it reads in the chosen heads, in all heads, and who reads it. */
+/** The chosen word in numbers: whom it reads in the chosen heads and in all, and who reads it. */
 
 import { el, word } from "./dom.js";
 import { fraction } from "./numbers.js";
@@ -89,7 +89,9 @@ function spoken(/** @type {App} */ app) {
       const where = `${headsNamed(app.book(), state.heads)}${by}`;
       const found = partnersOf(app, unit)?.strongest.filter(({ value }) => value >= LEAST_VALUE);
       if (!found) return `This file does not hold what ${name} reads in ${where}.`;
-      const three = found.slice(0, 3).map((one) => `${inQuotes(others.names[one.unit])} ${fraction(one.value)}`);
+      const three = found
+        .slice(0, 3)
+        .map((one) => `${inQuotes(others.names[one.unit])} ${fraction(one.value)}`);
       if (!three.length) return `${name}: nothing to show in ${where}.`;
       return reads
         ? `In ${where}, ${name} reads ${listed(three)}.`
@@ -140,11 +142,7 @@ function readingPart(
 }
 
 /** The row as the terminal prints it: word, weight, habit, part of the result, a bar. */
-function rowTable(
-  /** @type {App} */ app,
-  /** @type {Partners} */ found,
-  /** @type {Row} */ row,
-) {
+function rowTable(/** @type {App} */ app, /** @type {Partners} */ found, /** @type {Row} */ row) {
   const state = app.store.get();
   const lift = state.measure === "lift";
   const columns = ["word", state.without && !lift ? "weight, rest" : "weight"];
@@ -152,13 +150,17 @@ function rowTable(
   if (lift) columns.push("beyond");
   if (row.share) columns.push("part of result");
   const lines = listedPartners(found).map(({ unit, value }) => {
-    const cells = [toWord(app, unit), fraction(weightShown(state, row, unit, value), row.bound)];
+    // of what is left, where special tokens are left out
+    const weight = state.measure === "weight" ? value : row.weight[unit];
+    const cells = [toWord(app, unit), fraction(weight, row.bound)];
     if (row.habit) cells.push(fraction(row.habit[unit]));
     if (lift) cells.push(fraction(value, row.bound));
     if (row.share) cells.push(fraction(row.share[unit]));
     return { cells, size: value, target: state.target === unit };
   });
-  if (!lines.length) return el("p", {}, "It may see nothing here, or all that it sees is left out.");
+  if (!lines.length) {
+    return el("p", {}, "It may see nothing here, or all that it sees is left out.");
+  }
   const caption = `${measureNamed(state.measure)}, largest first`;
   return tableOf(caption, columns, lines);
 }
@@ -172,16 +174,6 @@ function listedPartners(/** @type {Partners} */ found) {
   return worth.length ? worth : lines.slice(0, 1);
 }
 
-/** The weight in the table: of what is left, where special tokens are left out. */
-function weightShown(
-  /** @type {State} */ state,
-  /** @type {Row} */ row,
-  /** @type {number} */ unit,
-  /** @type {number} */ value,
-) {
-  return state.measure === "weight" ? value : row.weight[unit];
-}
-
 /** What the table leaves out. */
 function restSaid(/** @type {App} */ app, /** @type {Partners} */ found) {
   const state = app.store.get();
@@ -191,36 +183,39 @@ function restSaid(/** @type {App} */ app, /** @type {Partners} */ found) {
     if (!Number.isNaN(value)) {
       count += 1;
       total += value;
-    } else if (found.row && Number.isNaN(found.row.weight[key]) && level.seen(state.heads[0], found.unit, key)) {
+    } else if (
+      found.row &&
+      Number.isNaN(found.row.weight[key]) &&
+      level.seen(state.heads[0], found.unit, key)
+    ) {
       unknown += 1;
     }
   });
   const lines = listedPartners(found);
   const left = count - lines.length;
   const rest = total - lines.reduce((sum, one) => sum + one.value, 0);
-  const more = left > 0 ? `And ${left.toLocaleString("en")} more, together ${fraction(rest, found.bound)}. ` : "";
+  const together = state.measure === "lift" ? "" : `, together ${fraction(rest, found.bound)}`;
+  const more = left > 0 ? `And ${left.toLocaleString("en")} more${together}. ` : "";
   if (!unknown) return more.trim();
-  return `${more}Of ${unknown.toLocaleString("en")} other words this file does not hold the weight: they are not among the largest of this row.`;
+  const others = `${unknown.toLocaleString("en")} other words`;
+  return `${more}Of ${others} this file does not hold the weight: they are not among the largest.`;
 }
 
 /** Why the weights of a row do not sum to 1, where they do not. */
 function sumSaid(/** @type {Row} */ row) {
-  if (row.bound) return "≥: only the largest weights were kept; the real ones are at least these.";
+  if (row.bound) return "≥: only the largest weights were kept; these are lower bounds.";
   if (Math.abs(row.sum - 1) < 5e-3) return "";
   if (row.sum === 0) return "It may see nothing here: all its weights are 0.";
   return `The weights sum to ${fraction(row.sum)}, not 1: the rest goes to this head's sink.`;
 }
 
 /** What to say of a row that is not in the file, and how to have it. */
-function notHeld(
-  /** @type {App} */ app,
-  /** @type {string} */ name,
-  /** @type {string} */ where,
-) {
+function notHeld(/** @type {App} */ app, /** @type {string} */ name, /** @type {string} */ where) {
   const [first] = app.page.plan.left;
   return [
     el("p", {}, `This file does not hold what ${inQuotes(name)} reads in ${where}.`),
-    first && el("p", { class: "quiet" }, "This would include more: ", el("code", {}, first.command)),
+    first &&
+      el("p", { class: "quiet" }, "This would include more: ", el("code", {}, first.command)),
   ];
 }
 
@@ -239,9 +234,22 @@ function strongestPart(/** @type {App} */ app, /** @type {number} */ unit) {
       word(level.keys.names[one.key], 24),
       fraction(one.weight, level.data.links?.bound === true),
       ...(habits ? [fraction(one.habit)] : []),
-      el("button", { type: "button", class: "plain", onclick: choose, "aria-pressed": String(isChosenHead(state, one.head)) }, label),
+      el(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          onclick: choose,
+          "aria-pressed": String(isChosenHead(state, one.head)),
+        },
+        label,
+      ),
     ];
-    return { cells, size: one.weight, target: isChosenHead(state, one.head) && state.target === one.key };
+    return {
+      cells,
+      size: one.weight,
+      target: isChosenHead(state, one.head) && state.target === one.key,
+    };
   });
   const columns = ["word", "weight", ...(habits ? ["habit"] : []), "head"];
   const title = habits ? "Strongest of all heads, beyond habit" : "Strongest of all heads";
@@ -279,9 +287,15 @@ function readByPart(
     el("h3", {}, "Who reads ", inQuotes(name), `, in ${where}`),
     state.direction === "readBy" && quietLine(characterOf(book, state.heads)),
     lines.length
-      ? tableOf(`${measureNamed(state.measure)}, largest first`, ["word", measureNamed(state.measure)], lines)
+      ? tableOf(
+          `${measureNamed(state.measure)}, largest first`,
+          ["word", measureNamed(state.measure)],
+          lines,
+        )
       : el("p", {}, found?.exact ? "No word does." : "No word whose weights this file holds."),
-    lines.length > 0 && !found?.exact && quietLine("As far as this file holds the rows of its readers."),
+    lines.length > 0 &&
+      !found?.exact &&
+      quietLine("As far as this file holds the rows of its readers."),
     quietLine(receivedSaid(app, level, unit)),
   ];
 }
@@ -296,6 +310,9 @@ function receivedSaid(
   if (!received) return "";
   const { heads } = app.store.get();
   const keys = level.keys.names.length;
-  const mean = heads.reduce((sum, head) => sum + received.data[head * keys + unit], 0) / heads.length;
-  return Number.isNaN(mean) ? "" : `On average a row that may see it gives it ${fraction(mean, false, 3)}.`;
+  const mean =
+    heads.reduce((sum, head) => sum + received.data[head * keys + unit], 0) / heads.length;
+  return Number.isNaN(mean)
+    ? ""
+    : `On average a row that may see it gives it ${fraction(mean, false, 3)}.`;
 }

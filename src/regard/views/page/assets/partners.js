@@ -30,7 +30,7 @@ import { measured } from "./book.js";
  */
 
 /** Lines of one unit that are ever drawn. */
-export const MOST_PARTNERS = 64;
+const MOST_PARTNERS = 64;
 /** Below this a line says nothing: its number would be .00. */
 export const LEAST_VALUE = 0.005;
 
@@ -55,7 +55,8 @@ export function partnersOf(
   if (!known) REMEMBERED.set(level, (known = new Map()));
   let found = known.get(name);
   if (found === undefined) {
-    found = state.direction === "reads" ? readingOf(level, state, unit) : readersOf(level, state, unit);
+    found =
+      state.direction === "reads" ? readingOf(level, state, unit) : readersOf(level, state, unit);
     if (known.size > 24) known.clear();
     known.set(name, found);
   }
@@ -95,23 +96,19 @@ export function isHeld(
   return state.heads.every((head) => level.has(head, reader) !== "nothing");
 }
 
-/** The largest of some numbers with their places, largest first; NaN is none. */
-export function largest(
-  /** @type {Float64Array} */ values,
-  /** @type {number} */ most,
-  /** @type {(value: number) => number} */ size = Math.abs,
-) {
+/** The places of the largest numbers, whatever their sign, largest first; NaN is none. */
+function largest(/** @type {Float64Array} */ values, /** @type {number} */ most) {
   /** @type {number[]} */
   const found = [];
   let least = -Infinity;
   for (let at = 0; at < values.length; at++) {
-    const measure = size(values[at]);
+    const measure = Math.abs(values[at]);
     if (Number.isNaN(measure) || (found.length === most && measure <= least)) continue;
     let place = found.length;
-    while (place > 0 && size(values[found[place - 1]]) < measure) place--;
+    while (place > 0 && Math.abs(values[found[place - 1]]) < measure) place--;
     found.splice(place, 0, at);
     if (found.length > most) found.pop();
-    least = size(values[found[found.length - 1]]);
+    least = Math.abs(values[found[found.length - 1]]);
   }
   return found;
 }

@@ -13,7 +13,7 @@ import { shown } from "./state.js";
  */
 
 /** Words that can be held at once, each with lines of its own colour. */
-export const MOST_HELD = 4;
+const MOST_HELD = 4;
 
 /** Shows a word's row, unless others are held. */
 export function pointAt(
@@ -75,10 +75,7 @@ export function pointable(root, app, attribute, side, focused) {
 }
 
 /** The unit of the word that an event is about, or null. */
-export function unitAt(
-  /** @type {EventTarget | null} */ target,
-  /** @type {string} */ attribute,
-) {
+export function unitAt(/** @type {EventTarget | null} */ target, /** @type {string} */ attribute) {
   const found = target instanceof Element ? target.closest(`[${attribute}]`) : null;
   return found ? Number(found.getAttribute(attribute)) : null;
 }

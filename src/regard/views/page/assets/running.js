@@ -35,7 +35,13 @@ export class RunningText {
     this.looks = [];
     this.stop = 0;
     this.root = el("div", { class: "running", role: "group" });
-    pointable(this.root, app, "data-word", () => this.side(), (unit) => this.setStop(unit));
+    pointable(
+      this.root,
+      app,
+      "data-word",
+      () => this.side(),
+      (unit) => this.setStop(unit),
+    );
     this.root.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -85,6 +91,7 @@ export class RunningText {
     const partners = here === null || here === otherSide(state);
     const own = here === null || here === ownSide(state);
     const found = matchesOf(this.app)[here ?? "readers"];
+    const bound = all.some((of) => of?.bound);
     const numbered = partners ? this.numbered(all) : new Set();
     this.buttons.forEach((button, unit) => {
       const place = own ? units.indexOf(unit) : -1;
@@ -93,7 +100,7 @@ export class RunningText {
         place,
         own && state.locked.includes(unit) ? "held" : "",
         Math.abs(value) >= LEAST_VALUE ? value.toFixed(3) : "",
-        numbered.has(unit) ? fraction(value) : "",
+        numbered.has(unit) ? fraction(value, bound) : "",
         partners && all.length > 0 && !isWithinSight(level, state, units, unit) ? "unseen" : "",
         partners && state.target === unit ? "target" : "",
         found.has(unit) ? "found" : "",
@@ -116,7 +123,8 @@ export class RunningText {
     for (const { unit, value } of strongest) {
       if (Math.abs(value) < NUMBER_FROM) break;
       const placed = stops.data[unit] > 0;
-      const covers = placed && [...chosen].some((one) => Math.abs(middle(one) - middle(unit)) < NUMBER_WIDTH);
+      const covers =
+        placed && [...chosen].some((one) => Math.abs(middle(one) - middle(unit)) < NUMBER_WIDTH);
       if (!covers) chosen.add(unit);
     }
     return chosen;
@@ -137,7 +145,10 @@ export class RunningText {
     // roots, since a quarter of the ink is still seen where a quarter of a quarter is not
     const ink = value ? Math.round(45 * Math.sqrt(Math.min(Math.abs(Number(value)), 1))) : 0;
     button.style.setProperty("--ink-part", `${ink}%`);
-    button.style.setProperty("--line", Number(place) >= 0 ? `var(--line-${Number(place) + 1})` : "");
+    button.style.setProperty(
+      "--line",
+      Number(place) >= 0 ? `var(--line-${Number(place) + 1})` : "",
+    );
     if (number) button.setAttribute("data-above", number);
     else button.removeAttribute("data-above");
   }

@@ -100,7 +100,9 @@ function placesFound(/** @type {App} */ app) {
   return found;
 }
 
-/** @type {WeakMap<Side, {text: string, owner: Int32Array, query: string, found: Map<number, boolean>}>} */
+/** @typedef {{query: string, found: Map<number, boolean>}} Search */
+
+/** @type {WeakMap<Side, Search & {text: string, owner: Int32Array}>} */
 const SEARCHED = new WeakMap();
 
 /** The units that a query touches, in order, with whether a match begins there. */
@@ -124,7 +126,9 @@ function unitsFound(/** @type {Side} */ side, /** @type {string} */ query) {
 
 /** The whole text in small letters, and which unit each of its characters belongs to. */
 function searchable(/** @type {Side} */ side) {
-  const texts = side.texts.map((text, unit) => (hasGapBefore(side, unit) ? " " : "") + folded(text));
+  const texts = side.texts.map(
+    (text, unit) => (hasGapBefore(side, unit) ? " " : "") + folded(text),
+  );
   const owner = new Int32Array(texts.reduce((sum, text) => sum + text.length, 0));
   let at = 0;
   texts.forEach((text, unit) => owner.fill(unit, at, (at += text.length)));

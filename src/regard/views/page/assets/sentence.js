@@ -17,7 +17,11 @@ export function mountSentence(/** @type {HTMLElement} */ root, /** @type {App} *
   const columns = new Columns(app);
   const tools = el("div", { class: "tools" });
   mountSearch(tools, app);
-  const onward = el("button", { type: "button", onclick: () => nextPartner(app) }, "Strongest partner ›");
+  const onward = el(
+    "button",
+    { type: "button", onclick: () => nextPartner(app) },
+    "Strongest partner ›",
+  );
   onward.title = "To the next strongest partner (p)";
   tools.append(onward);
   const caption = el("p", { class: "quiet", "data-caption": "" });
@@ -91,14 +95,17 @@ function captionOf(/** @type {App} */ app, /** @type {State} */ state) {
   if (missing.length) {
     const { names } = app.book().level(state.level).readers;
     const who = listed(missing.map((unit) => inQuotes(names[unit])));
-    return [`This file does not hold what ${who} reads in ${headsNamed(app.book(), state.heads)}.`, ""];
+    return [
+      `This file does not hold what ${who} reads in ${headsNamed(app.book(), state.heads)}.`,
+      "",
+    ];
   }
   const held = state.locked.length > 0;
   const reads = state.direction === "reads";
   const lines = reads ? "Lines lead to what a word reads" : "Lines come from who reads a word";
   const hint = held
     ? "Click again or press Escape to let go; shift-click adds a word."
-    : "Point at a word on the left to see what it reads, on the right to see who reads it; a click " +
-      "holds it.";
+    : "Point at a word on the left to see what it reads, on the right to see who reads it; " +
+      "a click holds it.";
   return [`${lines}; their thickness is ${what}.`, hint];
 }

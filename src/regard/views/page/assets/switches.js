@@ -91,7 +91,10 @@ function unavailable(/** @type {Book} */ book, /** @type {State} */ state) {
   /** @type {Map<string, string>} */
   const reasons = new Map();
   if (state.heads.length > 1) {
-    reasons.set("share", "Part of the result: of one head only, since a mean of heads has no result of its own.");
+    reasons.set(
+      "share",
+      "Part of the result: of one head only, since a mean of heads has no result of its own.",
+    );
   } else if (!full?.share && !links?.share) {
     reasons.set("share", "Part of the result: not in this file; it takes kept values.");
   }
@@ -118,7 +121,9 @@ function changeLevel(/** @type {App} */ app, /** @type {LevelName} */ level) {
   const pieces = book.pieces;
   if (!pieces || level === state.level) return;
   const turned = (/** @type {number} */ unit, /** @type {"readers" | "keys"} */ side) =>
-    level === "pieces" ? (book.piecesOf(side, unit)[0] ?? null) : (pieces[side].word?.data[unit] ?? null);
+    level === "pieces"
+      ? (book.piecesOf(side, unit)[0] ?? null)
+      : (pieces[side].word?.data[unit] ?? null);
   const [own, other] = state.direction === "reads" ? OWN_FIRST : OTHER_FIRST;
   const locked = state.locked.map((unit) => turned(unit, own)).filter((unit) => unit !== null);
   app.store.set({
@@ -143,7 +148,8 @@ function notesOf(
   if (state.heads.length > 1) said.push("Several heads are chosen: what is shown is their mean.");
   if (state.without) said.push(withoutSaid(app, state));
   said.push(...reasons.values());
-  if (book.data.kind === "decoder") said.push("A decoder: each word sees itself and what stands before it, nothing after.");
+  if (book.data.kind === "decoder")
+    said.push("A decoder: each word sees itself and what stands before it, nothing after.");
   return said;
 }
 
@@ -151,11 +157,14 @@ function notesOf(
 function withoutSaid(/** @type {App} */ app, /** @type {State} */ state) {
   const names = listed(apartNames(app.book().level(state.level).keys));
   if (state.measure === "share") return `Left out: ${names}. Parts are still of the whole result.`;
-  if (state.measure === "lift") return `Left out: ${names}. Weights beyond habit are not divided by what is left.`;
+  if (state.measure === "lift")
+    return `Left out: ${names}. Weights beyond habit are not divided by what is left.`;
   const [unit] = shown(state);
-  const row = unit === undefined || state.direction === "readBy" ? null : partnersOf(app, unit)?.row;
+  const row =
+    unit === undefined || state.direction === "readBy" ? null : partnersOf(app, unit)?.row;
   const left = row && row.apart !== null ? ` (${fraction(row.sum - row.apart)})` : "";
-  return `Left out: ${names}. The other weights are divided by what is left of their row${left}, so that they sum to 1.`;
+  const divided = `divided by what is left of their row${left}, so that they sum to 1`;
+  return `Left out: ${names}. The other weights are ${divided}.`;
 }
 
 function withoutLabel(/** @type {Book} */ book, /** @type {State} */ state) {

@@ -76,9 +76,12 @@ export function apartSaid(
   if (mass === null || !names.length) return "";
   const several = names.length > 1;
   if (book.data.kind === "decoder") {
-    return `${listed(names)}, which ${several ? "come" : "comes"} first, ${several ? "take" : "takes"} ${percent(mass)} of ${whose}: decoders rest there, whatever the word (a sink).`;
+    const takes = several ? "come first, take" : "comes first, takes";
+    const sink = "decoders rest there, whatever the word (a sink)";
+    return `${listed(names)}, which ${takes} ${percent(mass)} of ${whose}: ${sink}.`;
   }
-  return `${listed(names)}, which ${several ? "are not words, take" : "is not a word, takes"} ${percent(mass)} of ${whose}.`;
+  const takes = several ? "are not words, take" : "is not a word, takes";
+  return `${listed(names)}, which ${takes} ${percent(mass)} of ${whose}.`;
 }
 
 /** What one head does in this text, and by habit; "" where nothing is known. */
@@ -86,11 +89,15 @@ export function characterOf(/** @type {Book} */ book, /** @type {number[]} */ he
   if (heads.length > 1) return "This is a mean: no head may do what it shows.";
   const head = book.heads[heads[0]];
   const kind = head.kind === null ? undefined : KINDS.get(head.kind);
-  const to = head.kind === "special" ? ` ${listed(apartNames(book.words.keys)).replace(" and ", " or ")}` : "";
+  const to =
+    head.kind === "special"
+      ? ` ${listed(apartNames(book.words.keys)).replace(" and ", " or ")}`
+      : "";
   const said = kind ? `${head.label} ${kind}${to} here. ` : "";
   if (!head.does) return said.trim();
   const how = head.does.always ? "always" : "mostly";
-  return `${said}By habit ${said ? "it" : head.label} ${how} reads ${head.does.reads}, whatever the words.`;
+  const who = said ? "it" : head.label;
+  return `${said}By habit ${who} ${how} reads ${head.does.reads}, whatever the words.`;
 }
 
 /** How many pieces a word is, and what that makes of its weights. */
@@ -99,5 +106,6 @@ export function piecesSaid(/** @type {Book} */ book, /** @type {number} */ unit)
   if (pieces.length < 2) return "";
   const texts = pieces.slice(0, 8).map((piece) => book.pieces?.readers.texts[piece] ?? "");
   const more = pieces.length > 8 ? " …" : "";
-  return `Its weights are the mean over its ${many(pieces.length, "piece")}: ${clipped(texts.join(" "), 80)}${more}`;
+  const all = many(pieces.length, "piece");
+  return `Its weights are the mean over its ${all}: ${clipped(texts.join(" "), 80)}${more}`;
 }

@@ -14,7 +14,11 @@ export function toWord(/** @type {App} */ app, /** @type {number} */ unit) {
     app.store.set({ target: unit });
     app.scroll.unit?.("keys", unit);
   };
-  return el("button", { type: "button", class: "plain", onclick: go }, word(level.keys.names[unit], 24));
+  return el(
+    "button",
+    { type: "button", class: "plain", onclick: go },
+    word(level.keys.names[unit], 24),
+  );
 }
 
 /** A word that reads: a click holds it. */
@@ -24,7 +28,11 @@ export function toReader(/** @type {App} */ app, /** @type {number} */ unit) {
     hold(app, "readers", unit, false);
     app.scroll.unit?.("readers", unit);
   };
-  return el("button", { type: "button", class: "plain", onclick: go }, word(level.readers.names[unit], 24));
+  return el(
+    "button",
+    { type: "button", class: "plain", onclick: go },
+    word(level.readers.names[unit], 24),
+  );
 }
 
 /** A sentence in small; null for none. */
@@ -48,7 +56,11 @@ export function tableOf(
     "table",
     { class: "listing-table" },
     el("caption", { class: "unseen-text" }, caption),
-    el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)), el("td"))),
+    el(
+      "thead",
+      {},
+      el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)), el("td")),
+    ),
     el(
       "tbody",
       {},
