@@ -15,6 +15,7 @@ from regard.mechanism.steps import Steps
 from regard.record import Record
 
 SENTENCE = "A dog ate the food because it was hungry"
+BUDGET = 450_000
 PROMPT, ANSWER = ("the", "dog", "ate"), ("be|cause", "it", "was", "hungry")
 OTHER = "A dog ate the food because it was delicious"
 WORDS = tuple(f"word{i}" if i % 3 else f"wo|rd{i}" for i in range(60))
@@ -48,6 +49,11 @@ def pencil() -> Steps:
     )  # fmt: skip
 
 
+def cut() -> Record:
+    """A long text in a file that has no room for most of its rows."""
+    return long()
+
+
 def cross() -> Record:
     """One text reads another."""
     random = np.random.default_rng(3)
@@ -75,10 +81,11 @@ _CAUSAL = regard.Mask(causal=True)
 
 PAGES: dict[str, Callable[[], Record | Steps]] = {
     made.__name__: made
-    for made in (sentence, pieces, largest, long, cross, pencil, versus, generation)
+    for made in (sentence, pieces, largest, long, cut, cross, pencil, versus, generation)
 }
 WRITTEN_WITH: dict[str, Callable[[], dict[str, Any]]] = {
-    "versus": lambda: {"words": "it", "versus": regard.capture(OTHER)}
+    "cut": lambda: {"budget": BUDGET},
+    "versus": lambda: {"words": "it", "versus": regard.capture(OTHER)},
 }
 """What `page` is called with, beside the path."""
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
-from browser.opening import axe
+from browser.opening import Opener, axe
 from browser.pages import PAGES, SENTENCE, Shown
 
 DESKTOP = {"width": 1280, "height": 900}
@@ -57,3 +57,25 @@ def test_nothing_global(
     bare = open_page(page_file("sentence"), javascript=False)
     names = "Object.getOwnPropertyNames(window)"
     assert set(show("sentence").page.evaluate(names)) == set(bare.evaluate(names))
+
+
+def test_nothing_is_let_in(browser: Browser, page_file: Callable[[str], Path]) -> None:
+    """The page's policy: no script but its own runs, and nothing is fetched or sent."""
+    opener = Opener(browser)
+    page = opener.open(page_file("pencil"))
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.__let = 'in'";
+            document.body.append(script);
+            const button = document.createElement("button");
+            button.setAttribute("onclick", "window.__let = 'in'");
+            document.body.append(button);
+            button.click();
+            fetch("https://example.org/").catch(() => {});
+        }"""
+    )
+    assert page.evaluate("window.__let") is None
+    complaints = "\n".join(opener.complaints())
+    assert "script-src" in complaints
+    assert "connect-src" in complaints or "default-src" in complaints

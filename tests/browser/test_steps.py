@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from browser.pages import PAGES, Shown, three_decimals, two_decimals
@@ -18,7 +19,7 @@ OF_KEYS = {
     "masked": ("masked", two_decimals),
     "exponential": ("exponentials", three_decimals),
     "weight": ("weights", three_decimals),
-    "share": ("share", three_decimals),
+    "share": ("share", three_decimals),  # a method: see arrays
 }
 """Numbers of a row and a key: their array in `Steps`, how they are printed."""
 STEPS = {
@@ -71,14 +72,15 @@ def walked(shown: Shown, heads: Sequence[int], rows: Sequence[int]) -> list[list
 def check(record: Record, found: list[list[Any]]) -> None:
     """Every number found is that of Python's steps, exactly, and printed as Python prints it."""
     shown: dict[tuple[int, int, int], set[str]] = {}
-    known: dict[int, Steps] = {}
+    known: dict[int, dict[str, np.ndarray]] = {}
     for line in with_key_of_products(found):
         head, row, step, name, key, dim, value, text = line
         shown.setdefault((head, row, step), set()).add(name)
-        steps = known.setdefault(head, record.steps(*divmod(head, HEADS)))
+        if head not in known:
+            known[head] = arrays(record.steps(*divmod(head, HEADS)))
         if name == "rest":  # of the products: what those that are shown leave of the score
             continue
-        number, printed = python(steps, row, name, key, dim)
+        number, printed = python(known[head], row, name, key, dim)
         assert float(value) == pytest.approx(number, rel=1e-12, abs=1e-15), line
         assert text == printed, line
     missing = {at: STEPS[at[2]] - names for at, names in shown.items() if STEPS[at[2]] - names}
@@ -93,26 +95,33 @@ def with_key_of_products(found: list[list[Any]]) -> Iterator[list[Any]]:
         yield [head, row, step, name, chosen if name == "terms-sum" else key, *rest]
 
 
+def arrays(steps: Steps) -> dict[str, np.ndarray]:
+    """Every number of the steps by the name that it has on the page."""
+    named = {name: getattr(steps, array) for name, (array, _) in OF_KEYS.items()}
+    named |= {"share": steps.share(), "query": steps.query, "key": steps.key}
+    sums = {"sum": steps.row_sums, "weight-sum": steps.weights, "share-sum": named["share"]}
+    named |= {
+        name: array.reshape(len(steps.scores), -1).sum(axis=1) for name, array in sums.items()
+    }
+    return named | {"output": steps.output, "largest": steps.masked.max(axis=1)}
+
+
 def python(
-    steps: Steps, row: int, name: str, key: str | None, dim: str | None
+    of: dict[str, np.ndarray], row: int, name: str, key: str | None, dim: str | None
 ) -> tuple[float, str]:
     """A number as Python has it, and as it prints it."""
-    at, of = int(key or 0), int(dim or 0)
-    text = three_decimals
+    text = OF_KEYS[name][1] if name in OF_KEYS else two_decimals
     if name in OF_KEYS:
-        array, text = OF_KEYS[name]
-        number = (steps.share() if name == "share" else getattr(steps, array))[row, at]
+        number = of[name][row, int(key or 0)]
     elif name == "terms-sum":
-        number, text = steps.scores[row, at], two_decimals
+        number = of["score"][row, int(key or 0)]
     elif name == "product":
-        number, text = steps.query[row, of] * steps.key[at, of], two_decimals
+        number = of["query"][row, int(dim or 0)] * of["key"][int(key or 0), int(dim or 0)]
     elif name == "output":
-        number, text = steps.output[row, of], two_decimals
-    elif name == "largest":
-        number, text = steps.masked[row].max(), two_decimals
+        number = of[name][row, int(dim or 0)]
     else:
-        sums = {"sum": steps.row_sums, "weight-sum": steps.weights, "share-sum": steps.share()}
-        number = sums[name][row].sum()
+        number = of[name][row]
+        text = two_decimals if name == "largest" else three_decimals
     return float(number), text(float(number))
 
 
@@ -212,7 +221,7 @@ def test_walking_with_buttons_and_keys(show: Callable[..., Shown]) -> None:
 def test_pencil_example(show: Callable[..., Shown]) -> None:
     """An example of whole numbers keeps them whole, and others have what they need."""
     shown = show("pencil")
-    steps = PAGES["pencil"]()
+    steps = arrays(PAGES["pencil"]())
     found = walked(shown, [0], [0, 1, 2])
     assert {row for _, row, *_ in found} == {0, 1, 2}
     for _, row, _, name, key, dim, value, text in with_key_of_products(found):
