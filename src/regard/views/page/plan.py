@@ -33,7 +33,8 @@ _LARGEST: Final = (8, 6, 4)
 _KEYS: Final = 256
 """Keys of a long row that the four steps are spelled out for: those read most."""
 
-_FEW: Final = 4
+_SOME, _FEW = 12, 4
+"""Words whose rows, and words whose four steps, are in a file where none were asked for."""
 
 
 @dataclass
@@ -72,10 +73,10 @@ def fill(book: Book, data: dict[str, Any], asked: Asked, room: Room) -> None:
         return
     if not (asked.words or asked.heads):  # room for what may be asked, and less to decode
         room.left = max(room.left - int((1 - _UNASKED) * room.whole), 0)
-    words = asked.words or best_words(book)[:_FEW]
-    heads = asked.heads or best_heads(book, words)
+    words = asked.words or best_words(book)[:_SOME]
+    heads = list(dict.fromkeys([*(asked.heads or ()), *best_heads(book, words)]))
     _chosen_rows(book, data, every, asked, words, room)
-    _chosen_steps(book, data, asked, words, heads, room)
+    _chosen_steps(book, data, asked, asked.words or words[:_FEW], heads, room)
     for (name, one), full in zip(levels, every, strict=True):
         _readings(data[name], one, name, room)
         if not full:
@@ -201,7 +202,8 @@ def _chosen_rows(
     words: Sequence[int],
     room: Room,
 ) -> None:
-    """Whole rows of chosen words in all heads, or in those asked for."""
+    """Whole rows of chosen words in all heads, or in those asked for if not all fit; of heads
+    asked for without words, whole rows of all words if they fit."""
     part = _ASKED if asked.words or asked.heads else _ROWS
     for name, level, full in zip(("words", "pieces"), book.levels, every, strict=False):
         if full:
@@ -209,12 +211,14 @@ def _chosen_rows(
         if not book.whole:
             room.missing.append((f"whole rows of {name}, which the record does not hold", "keep"))
             continue
-        heads = asked.heads or range(level.heads)
+        heads: Sequence[int] = range(level.heads)
         readers: Sequence[int] = [*words] if name == "words" else book.pieces_of(words)
-        if asked.heads and not asked.words:
-            readers = range(len(level.readers.words))
-            if not room.fits(4 * len(heads) * len(readers) * len(level.keys.words), part):
-                readers = [*words] if name == "words" else book.pieces_of(words)
+        if asked.heads:
+            row, every_word = 4 * len(level.keys.words), range(len(level.readers.words))
+            if not asked.words and room.fits(row * len(asked.heads) * len(every_word), part):
+                heads, readers = asked.heads, every_word
+            elif not room.fits(row * level.heads * len(readers), part):
+                heads = asked.heads
         taken = _most(
             readers,
             partial(whole_rows, level, heads, exact=False),
