@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from regard.views.cells import clip
+from regard.views.cells import clip, one_line, width
 from regard.views.digits import fraction
 from regard.views.labels import key_labels, query_labels
 from regard.views.page.document import escaped
@@ -21,13 +21,21 @@ _LINE: Final = 24  # units of the picture from one word to the next
 _LETTER: Final = 8.5
 
 
-def fallback(title: str, subtitle: str, source: Source, links: Sequence[Link]) -> str:
-    """HTML of a record as a text, a picture of its strongest links, and a table of them."""
+def fallback(
+    title: str, subtitle: str, source: Source, links: Sequence[Link], word: str | None = None
+) -> str:
+    """HTML of a record as a text, a picture of its strongest links, and a table of them.
+
+    word: whose links they are; None for those of the whole text.
+    """
+    said = "The strongest links"
+    if word is not None:
+        said = f"Whom <bdi>{escaped(clip(one_line(word), 40))}</bdi> reads"
     links = [*links][:_MOST_LINKS]
     picture = _picture(source, links)
     parts = [
         f"<header><h1><bdi>{escaped(title)}</bdi></h1><p>{escaped(subtitle)}</p></header>",
-        f'<section data-view="still"><h2>The strongest links</h2>{picture}{_table(links, source)}',
+        f'<section data-view="still"><h2>{said}</h2>{picture}{_table(links, source)}',
         "<p>The left reads, the right is read. Weight is where a head looks, not why the model "
         "decides.</p></section>",
     ]
@@ -63,8 +71,8 @@ def _picture(source: Source, links: Sequence[Link]) -> str:
         source.words if source.kind != "cross" else [link.word for link in links],
         [link.word for link in links],
     )
-    names = {name: clip(name, 20) for name in (*left, *right)}
-    room = max(len(name) for name in names.values()) * _LETTER + 12
+    names = {name: clip(one_line(name) or "∅", 20) for name in (*left, *right)}
+    room = max(width(name) for name in names.values()) * _LETTER + 12
     height = (max(len(left), len(right)) + 1) * _LINE
     marks = []
     for names_of, x, anchor in ((left, room - 8, "end"), (right, room + 188, "start")):
