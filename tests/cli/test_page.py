@@ -78,6 +78,10 @@ def test_open_opens_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     target = tmp_path / "a page.html"
     assert run("show", HUNGRY, "--html", str(target), "--open").exit_code == 0
     assert opened == [target.as_uri()]
+    monkeypatch.setattr(click, "launch", lambda _: 3)
+    done = run("show", HUNGRY, "--html", str(target), "--open")
+    assert done.exit_code == 0
+    assert done.stdout.endswith(" MB), which no browser here would open\n")
 
 
 @pytest.mark.parametrize(

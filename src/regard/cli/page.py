@@ -44,9 +44,9 @@ class Wish:
         not in it."""
         assert self.path is not None
         page = make(self.path)
-        if self.opened:
-            click.launch(Path(self.path).resolve().as_uri())
         said = f"Page: {terminal.line(self.path)} ({in_bytes(page.size)})"
+        if self.opened and click.launch(Path(self.path).resolve().as_uri()):
+            said += ", which no browser here would open"
         if page.left:
             more = f" and {len(page.left) - 2} more, listed on it" if len(page.left) > 2 else ""
             said += f"; not in it: {', '.join(what for what, _ in page.left[:2])}{more}"
