@@ -72,7 +72,16 @@ export class RunningText {
     this.looks = this.buttons.map(() => "");
     this.stop = Math.min(shown(state)[0] ?? 0, this.buttons.length - 1);
     this.buttons[this.stop]?.setAttribute("tabindex", "0");
-    const parts = this.buttons.flatMap((button, unit) => [joint(of, unit), button]);
+    /** @type {(string | HTMLElement)[]} */
+    const parts = [];
+    this.buttons.forEach((button, unit) => {
+      const before = parts[parts.length - 1];
+      if (clings(of, unit) && before instanceof HTMLElement) {
+        parts[parts.length - 1] = el("span", { class: "unbroken" }, before, button);
+      } else {
+        parts.push(hasGapBefore(of, unit) ? " " : "", button);
+      }
+    });
     const title = this.shows === "both" ? null : TITLES[this.shows];
     this.root.replaceChildren(
       ...(title ? [el("div", { class: "quiet" }, title)] : []),
@@ -200,10 +209,9 @@ const RUNNING_LABELS = {
   keys: "The text that is read, word by word",
 };
 
-/** What stands before a unit: a space, nothing, or what keeps a mark on the line of its word. */
-function joint(/** @type {import("./types.js").Side} */ side, /** @type {number} */ unit) {
-  if (hasGapBefore(side, unit)) return " ";
-  return unit > 0 && /^[\p{Pe}\p{Pf}\p{Po}]/u.test(side.texts[unit]) ? "\u2060" : "";
+/** Whether a unit is a mark that stays on the line of the word before it. */
+function clings(/** @type {import("./types.js").Side} */ side, /** @type {number} */ unit) {
+  return !hasGapBefore(side, unit) && /^[\p{Pe}\p{Pf}\p{Po}]/u.test(side.texts[unit]);
 }
 
 /** The largest of what several words shown give a unit, whatever the sign; NaN for none. */
