@@ -33,6 +33,7 @@ export function mountBooks(/** @type {HTMLElement} */ root, /** @type {App} */ a
     if (differs(state, before, "book")) follow();
   });
   follow();
+  return true;
 }
 
 /** A book by its kind, and by what is read where several are of one kind. */

@@ -2,13 +2,13 @@
 /** Paints the part of a matrix that is in sight: cells, their numbers, the words at the sides. */
 
 import { palette, Scale } from "./colours.js";
-import { clipped, el } from "./dom.js";
+import { el } from "./dom.js";
+import { MatrixNames } from "./matrixnames.js";
 import { fraction } from "./numbers.js";
 
 /**
  * @typedef {import("./cells.js").Cells} Cells
  * @typedef {import("./thumbs.js").Small} Small
- * @typedef {import("./types.js").Side} Side
  * @typedef {import("./viewport.js").Viewport} Viewport
  * @typedef {{row: number, column: number}} Cell
  * @typedef {{cell: Cell | null, rows: number[], column: number | null}} Marks the cell that is
@@ -19,56 +19,88 @@ import { fraction } from "./numbers.js";
 const SIZE_OF_PATTERNS = 2;
 const SIZE_OF_LINES = 14;
 const SIZE_OF_NUMBERS = 28;
-/** Room for one word at the side, and its letters. */
-const LINE = 13;
 const FONT = 12;
 /** Milliseconds in a frame for rows that have not been asked for before. */
 const PATIENCE = 10;
-const MOST_LETTERS = 18;
 
 export class Heatmap {
   constructor(/** @type {HTMLCanvasElement} */ canvas) {
     this.canvas = canvas;
-    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    this.screen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    /** Everything but what is chosen: painted once, while a pointer moves over it many times. */
+    this.still = el("canvas");
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.still.getContext("2d"));
+    this.complete = false;
     this.tile = el("canvas");
     this.ratio = 1;
     this.family = getComputedStyle(canvas).fontFamily;
-    /** @type {Map<string, string>} */
-    this.labels = new Map();
+    this.names = new MatrixNames(this.family);
   }
 
-  /** The canvas takes so many CSS pixels, each of as many device pixels as there are. */
-  resize(/** @type {number} */ width, /** @type {number} */ height) {
-    this.ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * this.ratio);
-    this.canvas.height = Math.round(height * this.ratio);
+  /** The canvas takes so many CSS pixels, each of `ratio` device pixels. */
+  resize(
+    /** @type {number} */ width,
+    /** @type {number} */ height,
+    /** @type {number} */ ratio = window.devicePixelRatio || 1,
+  ) {
+    this.ratio = ratio;
+    for (const canvas of [this.canvas, this.still]) {
+      canvas.width = Math.round(width * this.ratio);
+      canvas.height = Math.round(height * this.ratio);
+    }
     this.canvas.style.setProperty("width", `${width}px`);
     this.canvas.style.setProperty("height", `${height}px`);
   }
 
-  /** Whether every row in sight could be painted; if not, paint again in the next frame. */
+  /**
+   * Whether every row in sight could be painted; if not, paint again in the next frame. `anew`:
+   * cells, words or where they stand have changed, and not only the marks.
+   */
   paint(
     /** @type {Viewport} */ view,
     /** @type {Cells} */ cells,
     /** @type {Small | null} */ small,
     /** @type {Marks} */ marks,
+    /** @type {boolean} */ anew,
+  ) {
+    if (anew) this.complete = this.paintStill(view, cells, small);
+    const { screen } = this;
+    screen.setTransform(1, 0, 0, 1, 0, 0);
+    screen.drawImage(this.still, 0, 0);
+    screen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    screen.save();
+    this.clip(screen, view);
+    this.paintMarks(view, marks);
+    screen.restore();
+    this.names.paintChosen(screen, view, cells, marks);
+    return this.complete;
+  }
+
+  paintStill(
+    /** @type {Viewport} */ view,
+    /** @type {Cells} */ cells,
+    /** @type {Small | null} */ small,
   ) {
     const { context } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.fillStyle = palette().sheet;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
     context.save();
-    context.beginPath();
-    context.rect(view.left - 1, view.top - 1, view.width + 2, view.height + 2);
-    context.clip();
+    this.clip(context, view);
     let done = true;
     if (small) this.paintSmall(view, small, new Scale({ log: cells.state.log }));
     else done = this.paintCells(view, cells);
     this.paintFrame(view);
-    this.paintMarks(view, marks);
     context.restore();
-    this.paintNames(view, cells, marks);
+    this.names.paint(context, view, cells);
     return done;
+  }
+
+  /** Only the cells, not the words beside them, are painted from here on. */
+  clip(/** @type {CanvasRenderingContext2D} */ context, /** @type {Viewport} */ view) {
+    context.beginPath();
+    context.rect(view.left - 1, view.top - 1, view.width + 2, view.height + 2);
+    context.clip();
   }
 
   /** The whole matrix in a few blocks. */
@@ -194,7 +226,7 @@ export class Heatmap {
 
   /** The rows and the column that are chosen, and the cell that is looked at. */
   paintMarks(/** @type {Viewport} */ view, /** @type {Marks} */ marks) {
-    const { context } = this;
+    const context = this.screen;
     const size = Math.max(view.size, 3);
     context.strokeStyle = palette().focus;
     context.lineWidth = 1.5;
@@ -213,88 +245,4 @@ export class Heatmap {
     context.lineWidth = 2;
     context.strokeRect(x, y, size, size);
   }
-
-  /** Words at the left and on top; where cells are small, only some of them. */
-  paintNames(
-    /** @type {Viewport} */ view,
-    /** @type {Cells} */ cells,
-    /** @type {Marks} */ marks,
-  ) {
-    const { context } = this;
-    const { readers, keys } = cells.level;
-    context.textBaseline = "middle";
-    context.textAlign = "right";
-    const rows = new Set([...marks.rows, ...(marks.cell ? [marks.cell.row] : [])]);
-    for (const [row, chosen] of unitsNamed(view.rowsInSight(), view.size, rows)) {
-      this.paintName(readers, row, chosen, view.left - 6, view.rowAt(row + 0.5), view.left - 10);
-    }
-    const columns = new Set(marks.column === null ? [] : [marks.column]);
-    if (marks.cell) columns.add(marks.cell.column);
-    context.save();
-    context.textAlign = view.upright ? "center" : "left";
-    if (!view.upright) context.rotate(-Math.PI / 2);
-    for (const [column, chosen] of unitsNamed(view.columnsInSight(), view.size, columns)) {
-      const x = view.columnAt(column + 0.5);
-      if (view.upright) this.paintName(keys, column, chosen, x, view.top - LINE, view.size);
-      else this.paintName(keys, column, chosen, 6 - view.top, x, view.top - 10);
-    }
-    context.restore();
-  }
-
-  paintName(
-    /** @type {Side} */ side,
-    /** @type {number} */ unit,
-    /** @type {boolean} */ chosen,
-    /** @type {number} */ x,
-    /** @type {number} */ y,
-    /** @type {number} */ room,
-  ) {
-    const { context } = this;
-    context.font = `${chosen ? "bold " : ""}${FONT}px ${this.family}`;
-    context.fillStyle = side.apart.data[unit] && !chosen ? palette().quiet : palette().ink;
-    context.fillText(this.label(side.texts[unit], room, chosen), x, y);
-  }
-
-  /** A word cut to the room there is. */
-  label(/** @type {string} */ text, /** @type {number} */ room, /** @type {boolean} */ bold) {
-    const name = `${Math.round(room)}${bold}${text}`;
-    const kept = this.labels.get(name);
-    if (kept !== undefined) return kept;
-    let letters = MOST_LETTERS;
-    let label = clipped(text, letters) || "∅";
-    while (letters > 1 && this.context.measureText(label).width > room) label = clipped(text, --letters);
-    if (this.labels.size > 5000) this.labels.clear();
-    this.labels.set(name, label);
-    return label;
-  }
-
-  /** How wide the widest of the first names is, within what is allowed. */
-  room(/** @type {Side} */ side, /** @type {number} */ most) {
-    this.context.font = `bold ${FONT}px ${this.family}`;
-    const widths = side.texts.slice(0, 300).map((text) => {
-      return this.context.measureText(clipped(text, MOST_LETTERS)).width;
-    });
-    return Math.min(most, Math.max(24, ...widths) + 12);
-  }
-}
-
-/** The units whose names have room: the chosen ones, and of the others every so many. */
-function unitsNamed(
-  /** @type {[number, number]} */ [first, last],
-  /** @type {number} */ size,
-  /** @type {Set<number>} */ chosen,
-) {
-  const every = Math.max(1, Math.ceil(LINE / size));
-  /** @type {[number, boolean][]} */
-  const found = [];
-  for (let unit = first; unit < last; unit++) {
-    if (chosen.has(unit)) found.push([unit, true]);
-    else if (unit % every === 0 && !crowded(unit, chosen, size)) found.push([unit, false]);
-  }
-  return found;
-}
-
-/** Whether a chosen unit stands so near that its name takes the room. */
-function crowded(/** @type {number} */ unit, /** @type {Set<number>} */ chosen, /** @type {number} */ size) {
-  return [...chosen].some((one) => Math.abs(one - unit) * size < LINE);
 }

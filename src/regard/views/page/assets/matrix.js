@@ -41,6 +41,7 @@ class MatrixView {
     /** @type {Cell | null} */
     this.cell = null;
     this.waiting = false;
+    this.anew = true;
     /** @type {import("./thumbs.js").Small | null} */
     this.small = null;
     this.title = el("p", { class: "quiet" });
@@ -97,7 +98,7 @@ class MatrixView {
       if (other) this.cell = null;
       this.renew(other);
     } else if (differs(state, before, "pointed", "locked", "target", "direction")) {
-      this.draw();
+      this.draw(false);
     }
   }
 
@@ -153,11 +154,11 @@ class MatrixView {
     const { readers, keys } = this.cells.level;
     view.rows = this.cells.readers;
     view.columns = this.cells.keys;
-    view.left = heatmap.room(readers, Math.min(140, 0.28 * width));
-    view.top = heatmap.room(keys, Math.min(120, 0.28 * width));
+    view.left = heatmap.names.room(heatmap.screen, readers, Math.min(140, 0.28 * width));
+    view.top = heatmap.names.room(heatmap.screen, keys, Math.min(120, 0.28 * width));
     view.width = width - view.left - 3;
     view.height = Math.min(view.width, Math.max(240, 0.7 * window.innerHeight));
-    view.upright = heatmap.room(keys, width) <= view.fitting();
+    view.upright = heatmap.names.room(heatmap.screen, keys, width) <= view.fitting();
     if (view.upright) view.top = UPRIGHT;
     const size = view.fitting();
     this.tools.hidden = view.comfortable();
@@ -169,8 +170,9 @@ class MatrixView {
     this.draw();
   }
 
-  /** Paints at the next frame, once. */
-  draw() {
+  /** Paints at the next frame, once; `anew`: not only what is chosen has changed. */
+  draw(/** @type {boolean} */ anew = true) {
+    this.anew ||= anew;
     this.canvas.style.setProperty("touch-action", this.view.whole() ? "pan-y" : "none");
     if (this.waiting) return;
     this.waiting = true;
@@ -179,12 +181,14 @@ class MatrixView {
       const state = this.app.store.get();
       const reads = state.direction === "reads";
       const unit = shown(state)[0] ?? null;
-      const done = this.heatmap.paint(this.view, this.cells, this.smallNow(), {
+      const marks = {
         cell: this.cell,
         rows: reads ? shown(state) : state.target === null ? [] : [state.target],
         column: reads ? state.target : unit,
-      });
-      if (!done) this.draw();
+      };
+      const { view, cells, anew: all } = this;
+      this.anew = false;
+      if (!this.heatmap.paint(view, cells, this.smallNow(), marks, all)) this.draw();
     });
   }
 
@@ -207,12 +211,13 @@ class MatrixView {
   look(/** @type {Cell | null} */ cell) {
     if (cell?.row === this.cell?.row && cell?.column === this.cell?.column) return;
     this.cell = cell;
-    this.draw();
+    this.draw(false);
     this.tell();
   }
 
   goTo(/** @type {Cell} */ cell) {
     this.view.reveal(cell.row, cell.column);
+    this.draw();
     this.look(cell);
   }
 

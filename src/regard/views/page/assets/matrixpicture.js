@@ -74,19 +74,17 @@ function wholeMatrix(
   view.rows = cells.readers;
   view.columns = cells.keys;
   view.size = Math.min(CELL_SIDE, LONG_SIDE / Math.max(cells.readers, cells.keys));
-  view.left = heatmap.room(cells.level.readers, 160);
-  view.top = heatmap.room(cells.level.keys, 160);
+  view.left = heatmap.names.room(heatmap.screen, cells.level.readers, 160);
+  view.top = heatmap.names.room(heatmap.screen, cells.level.keys, 160);
   view.width = view.columns * view.size;
   view.height = view.rows * view.size;
-  heatmap.ratio = DENSITY;
-  canvas.width = Math.ceil((view.left + view.width + SIDES) * DENSITY);
-  canvas.height = Math.ceil((view.top + view.height + 3) * DENSITY);
+  heatmap.resize(view.left + view.width + SIDES, view.top + view.height + 3, DENSITY);
   const { level, heads } = app.store.get();
   const many = view.rows * view.columns > PAINTED_CELLS;
   const small = many ? smallMatrix(app.book(), level, heads) : null;
   const marks = { cell: null, rows: [], column: null };
   // each call paints for a frame's time only
-  while (!heatmap.paint(view, cells, small, marks));
+  while (!heatmap.paint(view, cells, small, marks, true));
   return canvas;
 }
 

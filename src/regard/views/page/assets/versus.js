@@ -51,6 +51,7 @@ export function mountVersus(/** @type {HTMLElement} */ root, /** @type {App} */ 
     if (differs(state, before, "heads")) follow();
   });
   follow();
+  return true;
 }
 
 /** Both texts; of cross-attention the words that read as well. */
