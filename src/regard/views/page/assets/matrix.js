@@ -32,6 +32,8 @@ export function mountMatrix(/** @type {HTMLElement} */ root, /** @type {App} */ 
   app.store.subscribe((state, before) => view.follow(state, before));
   onScheme(() => view.renew());
   new ResizeObserver(() => view.resize()).observe(view.wrapper);
+  new IntersectionObserver(([entry]) => view.sight(entry.isIntersecting)).observe(view.wrapper);
+  window.addEventListener("beforeprint", () => view.paint());
 }
 
 class MatrixView {
@@ -42,6 +44,9 @@ class MatrixView {
     this.cell = null;
     this.waiting = false;
     this.anew = true;
+    /** Whether any of it is on the screen: marks that nobody sees wait until it is. */
+    this.inSight = true;
+    this.stale = false;
     /** @type {import("./thumbs.js").Small | null} */
     this.small = null;
     this.title = el("p", { class: "quiet" });
@@ -108,6 +113,7 @@ class MatrixView {
     const book = this.app.book();
     this.cells = this.read();
     this.small = this.smaller();
+    this.view.least = this.small || this.cells.readers * this.cells.keys <= MOST_CELLS ? 0 : 1;
     const heads = headsNamed(book, state.heads);
     const what = measureNamed(state.measure);
     const rest = state.without && state.measure === "weight" ? ", special tokens left out, the rest scaled to 1" : "";
@@ -173,23 +179,33 @@ class MatrixView {
   /** Paints at the next frame, once; `anew`: not only what is chosen has changed. */
   draw(/** @type {boolean} */ anew = true) {
     this.anew ||= anew;
-    this.canvas.style.setProperty("touch-action", this.view.whole() ? "pan-y" : "none");
-    if (this.waiting) return;
+    this.stale = true;
+    if (this.waiting || !(this.inSight || this.anew)) return;
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      const state = this.app.store.get();
-      const reads = state.direction === "reads";
-      const unit = shown(state)[0] ?? null;
-      const marks = {
-        cell: this.cell,
-        rows: reads ? shown(state) : state.target === null ? [] : [state.target],
-        column: reads ? state.target : unit,
-      };
-      const { view, cells, anew: all } = this;
-      this.anew = false;
-      if (!this.heatmap.paint(view, cells, this.smallNow(), marks, all)) this.draw();
+      this.paint();
     });
+  }
+
+  sight(/** @type {boolean} */ inSight) {
+    this.inSight = inSight;
+    if (inSight && this.stale) this.draw(false);
+  }
+
+  paint() {
+    const { view, cells, anew } = this;
+    const state = this.app.store.get();
+    const reads = state.direction === "reads";
+    const marks = {
+      cell: this.cell,
+      rows: reads ? shown(state) : state.target === null ? [] : [state.target],
+      column: reads ? state.target : (shown(state)[0] ?? null),
+    };
+    this.canvas.style.setProperty("touch-action", view.whole() ? "pan-y" : "none");
+    this.anew = false;
+    this.stale = false;
+    if (!this.heatmap.paint(view, cells, this.smallNow(), marks, anew)) this.draw();
   }
 
   smallNow() {

@@ -17,16 +17,18 @@ export class Viewport {
     this.height = 1;
     this.rows = 1;
     this.columns = 1;
-    /** Of one cell. */
+    /** Of one cell, and of the smallest that can be drawn. */
     this.size = 1;
+    this.least = 0;
     /** The first column and row in sight, with fractions. */
     this.x = 0;
     this.y = 0;
   }
 
-  /** The size at which everything is in sight. */
+  /** The size at which everything is in sight, or as much as can be drawn. */
   fitting() {
-    return Math.min(this.width / this.columns, this.height / this.rows, COMFORTABLE);
+    const size = Math.min(this.width / this.columns, this.height / this.rows, COMFORTABLE);
+    return Math.max(size, this.least);
   }
 
   /** Whether cells are as large as they need be with everything in sight. */
