@@ -243,6 +243,18 @@ def test_sinks_take_their_part() -> None:
     assert np.array_equal(steps["sum"][2], spelled.row_sums)
 
 
+def test_sums_follow_from_sinks_where_rows_were_not_kept() -> None:
+    side = side_of("one", "two", "three", "four")
+    call = Call(scale=0.4, sinks=np.array([0.5, -1, 2, 0], np.float32))
+    layer = layer_of(side, call=call)
+    weights, _ = dense(layer)
+    ask = regard.Ask(top=2, lse=True)
+    read = regard.readings(layer.query, layer.key, ask=ask, scale=0.4, sinks=call.sinks)
+    bare = dataclasses.replace(layer, readings=read, ask=ask, query=None, key=None, value=None)
+    book = data(Record((side,), (bare,), {}))["books"][0]
+    assert np.abs(book["words"]["sums"] - weights.sum(axis=-1)).max() < 1e-6
+
+
 def test_softcap_bias_and_masks_of_heads_are_spelled_out() -> None:
     side = side_of("one", "two", "three")
     random = np.random.default_rng(5)
