@@ -181,6 +181,11 @@ class Shown:
         """The number beside a word of the columns."""
         return self.word(unit, side).locator(".numbers").inner_text()
 
+    def open_step(self, step: int) -> None:
+        """Click the box of one of the four steps."""
+        self.page.locator(f"[role=tab][aria-controls=regard-step-{step}]").click()
+        self.settle()
+
     def panel(self, step: int) -> Locator:
         return self.page.locator(f"[role=tabpanel][data-step='{step}']")
 

@@ -169,7 +169,7 @@ def test_one_number_of_the_result(show: Callable[..., Shown], record: Record) ->
     shown.let_go()
     shown.choose_head(3 * HEADS + 1)
     shown.hold(7)
-    shown.page.get_by_role("tab").nth(3).click()
+    shown.open_step(4)
     shown.panel(4).locator("input[name=dimension]").fill("5")
     shown.panel(4).locator("input[name=dimension]").press("Enter")
     shown.settle()
@@ -183,11 +183,11 @@ def test_keys_that_may_not_be_seen(show: Callable[..., Shown]) -> None:
     steps = PAGES["pieces"]().steps(0, 1)
     shown.choose_head(1)
     shown.hold(0)
-    shown.page.get_by_role("tab").nth(1).click()
+    shown.open_step(2)
     hidden = shown.panel(2).locator("[data-number=masked]").all_inner_texts()
     assert hidden[0] == two_decimals(steps.masked[0, 0])
     assert set(hidden[1:]) == {"−inf: not seen"}
-    shown.page.get_by_role("tab").nth(2).click()
+    shown.open_step(3)
     weights = shown.panel(3).locator("[data-number=weight]").all_inner_texts()
     assert weights == ["1.000"] + [".000"] * (steps.weights.shape[1] - 1)
 
