@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.sources import is_whole
 from regard.views.page.gathered import Gathered
+from regard.views.cells import clean
 from regard.views.page.level import Level
 from regard.views.page.packing import block
 from regard.views.page.spelled import is_spelled
@@ -85,7 +86,7 @@ class Book:
         """Everything but numbers of rows."""
         source = self.source
         does = {
-            label: {"reads": one.reads, "always": one.always}
+            label: {"reads": clean(one.reads), "always": one.always}
             for one in self.routines
             for label in one.heads
         }
@@ -116,7 +117,7 @@ class Book:
             "habit": self._habit(),
             "thumbs": None,
             "steps": [],
-            "written": self._written(),
+            "written": self.written,
         }
 
     def _level(self, level: Level) -> dict[str, Any]:
@@ -153,7 +154,8 @@ class Book:
             },
         }
 
-    def _written(self) -> dict[str, int] | None:
+    @cached_property
+    def written(self) -> dict[str, int] | None:
         """Where the model's own words begin among the readers."""
         text = (self.words.readers.text or "").rstrip()
         start = len(text) - _written_length(text, self.record.provenance.get("generated", ""))

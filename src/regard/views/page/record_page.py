@@ -78,6 +78,9 @@ def page_of_record(
     subtitle = _subtitle(books[lead], versus)
     first = asked[lead].words
     word = books[lead].words.readers.names[first[0]] if first else None
+    turns = None if versus is None else _versus(books, asked)
+    if turns is not None and turns["there"] and not asked[lead].heads:
+        start["head"] = turns["there"][0]["head"]  # the clearest of those that turn
     draft = Draft(
         title=title,
         subtitle=subtitle,
@@ -85,7 +88,7 @@ def page_of_record(
         start=start,
         still=fallback(title, subtitle, source, links, word),
         budget=budget,
-        versus=None if versus is None else _versus(books, asked),
+        versus=turns,
         notes=_notes(books),
     )
     room = draft.room
@@ -140,11 +143,15 @@ def _start(
     book, one = books[lead], asked[lead]
     links: Sequence[Link] = book.links
     names = book.words.readers.names
-    unit = one.words[0] if one.words else names.index(links[0].reader) if links else None
-    head = one.heads[0] if one.heads else None
-    if one.words:
-        links, far = book.stage.links_of(one.words[0])
+    unit = one.words[0] if one.words else None
+    if unit is None and book.written is not None:  # the row that wrote the model's first word
+        unit = max(0, book.written["unit"] - 1)
+    if unit is not None:
+        links, far = book.stage.links_of(unit)
         links = [far, *(link for link in links if link != far)] if far else links
+    elif links:
+        unit = names.index(links[0].reader)
+    head = one.heads[0] if one.heads else None
     if head is None and links:
         head = book.labels.index(links[0].head)
     step = 1 if view == "steps" else None
