@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.sources import is_whole
-from regard.views.page.gathered import Gathered
 from regard.views.cells import clean
+from regard.views.page.gathered import Gathered
 from regard.views.page.level import Level
 from regard.views.page.packing import block
 from regard.views.page.spelled import is_spelled

@@ -1,26 +1,26 @@
 // @ts-check
 /** Decodes the data, builds the views, and keeps them and the reader of the page together. */
 
-import { Book } from "./book.js";
-import { mountBooks } from "./books.js";
-import { decoded } from "./data.js";
-import { el } from "./dom.js";
-import { mountExport } from "./export.js";
-import { mountGeneration } from "./generation.js";
-import { mountHeads } from "./heads.js";
-import { mountKeyboard } from "./keyboard.js";
-import { mountListing } from "./listing.js";
-import { mountMatrix } from "./matrix.js";
-import { mountPlan } from "./plan.js";
-import { mountSentence } from "./sentence.js";
-import { mountSteps } from "./steps.js";
-import { mountSwitches } from "./switches.js";
-import { mountVersus } from "./versus.js";
-import { Store } from "./state.js";
+import { Book } from "./data/book.js";
+import { mountBooks } from "./texts/books.js";
+import { decoded } from "./data/data.js";
+import { el } from "./drawing/dom.js";
+import { mountExport } from "./export/export.js";
+import { mountGeneration } from "./texts/generation.js";
+import { mountHeads } from "./heads/heads.js";
+import { mountKeyboard } from "./frame/keyboard.js";
+import { mountListing } from "./listing/listing.js";
+import { mountMatrix } from "./matrix/matrix.js";
+import { mountPlan } from "./frame/plan.js";
+import { mountSentence } from "./sentence/sentence.js";
+import { mountSteps } from "./steps/steps.js";
+import { mountSwitches } from "./frame/switches.js";
+import { mountVersus } from "./texts/versus.js";
+import { Store } from "./data/state.js";
 
-/** @typedef {import("./types.js").App} App */
-/** @typedef {import("./types.js").PageData} PageData */
-/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./data/types.js").App} App */
+/** @typedef {import("./data/types.js").PageData} PageData */
+/** @typedef {import("./data/types.js").State} State */
 
 /** The views in the order in which they stand: name, title, what builds it. */
 const VIEWS = /** @type {const} */ ([
@@ -96,7 +96,7 @@ function inOrder(/** @type {PageData} */ page) {
   return views.sort(([a], [b]) => leads(a) - leads(b));
 }
 
-function hasHeads(/** @type {import("./types.js").BookData} */ book) {
+function hasHeads(/** @type {import("./data/types.js").BookData} */ book) {
   return book.heads.length > 1;
 }
 
