@@ -86,7 +86,7 @@ export function apartSaid(
 
 /** What one head does in this text, and by habit; "" where nothing is known. */
 export function characterOf(/** @type {Book} */ book, /** @type {number[]} */ heads) {
-  if (heads.length > 1) return "This is a mean: no head may do what it shows.";
+  if (heads.length > 1) return "A mean: no single head need look like it.";
   const head = book.heads[heads[0]];
   const kind = head.kind === null ? undefined : KINDS.get(head.kind);
   const to =
