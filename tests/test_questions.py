@@ -123,6 +123,16 @@ def test_find_head(hungry):
             find_head(part, name)
 
 
+def test_a_head_is_found_by_its_number_in_the_model():
+    side = Side.of_labels(["a", "b"], [False] * 2)
+    layer = layer_of(side, number=18, heads=2, kv_heads=2, head_numbers=np.array([6, 3]))
+    record = Record((side,), (layer,), {})
+    assert find_head(record, "L18H6") == (0, 0)
+    assert find_head(record, "L18H3") == (0, 1)
+    with pytest.raises(InputError, match="head L18H0: layer 18 has recorded H6, H3"):
+        find_head(record, "L18H0")
+
+
 def test_find_head_in_two_layers_of_one_number():
     record = record_of("a", "b")
     twice = (record.layers[0], dataclasses.replace(record.layers[0], name="other"))

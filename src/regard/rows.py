@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from regard.record import Layer, Record, Side, WordRow, many
 from regard.sources import token_rows
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int64
+    from jaxtyping import Bool, Float, Int64
 
     from regard.mechanism.steps import Steps
 
@@ -39,19 +40,51 @@ def word_rows(record: Record, layer: int, words: Sequence[int]) -> list[WordRow]
 
 def iterate_word_rows(record: Record, layer: int, words: Sequence[int]) -> Iterator[WordRow]:
     """`word_rows` one after another, with memory for few rows at a time."""
+    for block in iterate_blocks(record, layer, words):
+        yield from block.rows()
+
+
+@dataclass(frozen=True, eq=False)
+class WordBlock:
+    """Whom some words read: what `WordRow` says of one. words: their indices.
+
+    weights `(heads, readers, words)`; shares alike or None; of rows that are not exact, what is
+    known, by `known_shares`. exact `(readers)`; visible `(readers, words)`.
+    """
+
+    words: Int64[np.ndarray, " readers"]
+    weights: Float[np.ndarray, "heads readers words"]
+    shares: Float[np.ndarray, "heads readers words"] | None
+    exact: Bool[np.ndarray, " readers"]
+    visible: Bool[np.ndarray, "readers words"]
+    known_shares: tuple[Any, ...]
+
+    def rows(self) -> Iterator[WordRow]:
+        """One after another."""
+        for place, exact in enumerate(self.exact):
+            share = self.known_shares[place]
+            if exact:
+                share = None if self.shares is None else self.shares[:, place]
+            yield WordRow(self.weights[:, place], share, bool(exact), self.visible[place])
+
+
+def iterate_blocks(record: Record, layer: int, words: Sequence[int]) -> Iterator[WordBlock]:
+    """`word_rows`, as many at a time as memory for few rows holds."""
     seen = find_layer(record, layer)
     query_side = record.sides[seen.query_side]
     row_of = _row_of(seen, query_side)
-    chosen = [_rows_of_word(seen, query_side, row_of, word) for word in words]
+    chosen = [(word, _rows_of_word(seen, query_side, row_of, word)) for word in words]
     most = max(1, _BLOCK // max(1, seen.heads * len(seen.key_positions)))
-    block: list[Int64[np.ndarray, " rows"]] = []
-    for rows in chosen:
-        if block and sum(map(len, block)) + len(rows) > most:
-            yield from _rows_of_words(record, seen, block)
-            block = []
-        block.append(rows)
+    block: list[tuple[int, Int64[np.ndarray, " rows"]]] = []
+    held = 0
+    for word, rows in chosen:
+        if block and held + len(rows) > most:
+            yield _rows_of_words(record, seen, block)
+            block, held = [], 0
+        block.append((word, rows))
+        held += len(rows)
     if block:
-        yield from _rows_of_words(record, seen, block)
+        yield _rows_of_words(record, seen, block)
 
 
 def token_row(record: Record, layer: int, head: int, token: int) -> Float[np.ndarray, " keys"]:
@@ -111,45 +144,64 @@ def by_word(
     numbers: Float[np.ndarray, "*leading keys"], owner: Int64[np.ndarray, " keys"], words: int
 ) -> Float[np.ndarray, "*leading words"]:
     """The sum over the last axis of the columns of each word; 0 for words without columns."""
-    sums = np.zeros((*numbers.shape[:-1], words), numbers.dtype)
     if not len(owner):
-        return sums
+        return np.zeros((*numbers.shape[:-1], words), numbers.dtype)
     if (np.diff(owner) < 0).any():
         order = np.argsort(owner, kind="stable")
         numbers, owner = numbers[..., order], owner[order]
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    if len(starts) == words:
+        sums = numbers.take(starts, axis=-1)
+    else:
+        sums = np.zeros((*numbers.shape[:-1], words), numbers.dtype)
+        sums[..., owner[starts]] = numbers[..., starts]
     piece = np.arange(len(owner)) - np.repeat(starts, np.diff(starts, append=len(owner)))
-    for place in range(int(piece.max()) + 1):  # the first pieces of all words, the second ones ...
+    for place in range(1, int(piece.max()) + 1):  # the second pieces of all words, the third ...
         these = np.flatnonzero(piece == place)
         sums[..., owner[these]] += numbers[..., these]
     return sums
 
 
 def _rows_of_words(
-    record: Record, layer: Layer, blocks: list[Int64[np.ndarray, " rows"]]
-) -> Iterator[WordRow]:
+    record: Record, layer: Layer, block: list[tuple[int, Int64[np.ndarray, " rows"]]]
+) -> WordBlock:
     side = record.sides[layer.key_side]
     owner, count = side.word_of[layer.key_positions], len(side.words)
-    rows = np.concatenate(blocks)
+    rows = np.concatenate([rows for _, rows in block])
     found = token_rows(layer, rows)
-    starts = np.cumsum([0, *map(len, blocks[:-1])])
-    sizes = np.array([len(block) for block in blocks])
+    sizes = np.array([len(rows) for _, rows in block])
     # (heads, readers, keys): the mean over the pieces of each reader
-    means = np.add.reduceat(found.weights, starts, axis=1) / sizes[:, None].astype(
-        found.weights.dtype
-    )
-    weights = by_word(means, owner, count)
-    visible = by_word(
-        np.logical_or.reduceat(found.visible, starts, axis=0).astype(np.int64), owner, count
-    )
-    exact = np.logical_and.reduceat(found.exact, starts)
+    means = _summed(found.weights, sizes, np.add, axis=1)
+    if (sizes > 1).any():
+        means = means / sizes[:, None].astype(means.dtype)
+    seen = _summed(found.visible, sizes, np.logical_or, axis=0)
     shares = None if layer.value is None else by_word(_shares(layer, means), owner, count)
-    for reader, block in enumerate(blocks):
-        if exact[reader]:
-            share = None if shares is None else shares[:, reader]
-        else:
-            share = _top_shares(layer, block, owner, count)
-        yield WordRow(weights[:, reader], share, bool(exact[reader]), visible[reader] > 0)
+    exact = _summed(found.exact, sizes, np.logical_and, axis=0)
+    return WordBlock(
+        words=np.array([word for word, _ in block]),
+        weights=by_word(means, owner, count),
+        shares=shares,
+        exact=exact,
+        visible=by_word(seen.astype(np.int64), owner, count) > 0,
+        known_shares=tuple(
+            None if whole else _top_shares(layer, rows, owner, count)
+            for whole, (_, rows) in zip(exact, block, strict=True)
+        ),
+    )
+
+
+def _summed(array: Any, sizes: Int64[np.ndarray, " readers"], add: Any, axis: int) -> Any:
+    """Runs of so many rows, each brought together; far quicker than `reduceat` where runs are
+    short."""
+    if (sizes == 1).all():
+        return array
+    starts = np.cumsum([0, *sizes[:-1]])
+    lead = (slice(None),) * axis
+    total = array[(*lead, starts)]
+    for place in range(1, int(sizes.max())):
+        more = np.flatnonzero(sizes > place)
+        total[(*lead, more)] = add(total[(*lead, more)], array[(*lead, starts[more] + place)])
+    return total
 
 
 def _shares(
@@ -163,13 +215,17 @@ def _shares(
     heads, readers, keys = weights.shape
     kv_heads = len(value)  # the heads of one key head follow one another
     grouped = weights.reshape(kv_heads, heads // max(kv_heads, 1) * readers, keys)
-    with np.errstate(all="ignore"):
+    from regard.mechanism.threads import one_thread_blas
+
+    # many small products: threads would only wait for one another
+    with np.errstate(all="ignore"), one_thread_blas():
         if np.isfinite(value).all():
             result = grouped @ value
             largest = np.abs(result).max(axis=-1, keepdims=True, initial=0)
             unit = result / largest  # so that |z|² neither under- nor overflows
-            along = unit @ np.swapaxes(value, -1, -2)
-            parts = grouped * along / (largest * np.square(unit).sum(axis=-1, keepdims=True))
+            parts = unit @ np.swapaxes(value, -1, -2)
+            parts *= grouped
+            parts /= largest * np.square(unit).sum(axis=-1, keepdims=True)
         else:  # a key that has no weight adds nothing, even where its value is not a number
             parts = np.zeros(grouped.shape, value.dtype)
             for head, row in np.ndindex(grouped.shape[:2]):

@@ -48,7 +48,7 @@ class TokenColumns:
 def token_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> TokenRows:
     """The weights of these rows of a layer (each once). Raises InputError if none are known."""
     rows = np.asarray(rows, np.int64)
-    kept = _kept_rows(layer, rows)
+    kept = kept_rows(layer, rows)
     if kept is None and layer.query is not None and layer.key is not None and layer.call:
         kept = _computed_rows(layer, rows)
     if kept is not None:
@@ -93,6 +93,37 @@ def token_columns(layer: Layer, columns: Int64[np.ndarray, " columns"]) -> Token
     exact = np.zeros(rows, np.bool_)
     exact[readings.queries] = found.exact
     return TokenColumns(weights, exact)
+
+
+def without_shares(layer: Layer) -> Layer:
+    """The layer with nothing but weights, where parts of results would be computed for nothing."""
+    readings = dataclasses.replace(layer.readings, top_share=None)
+    return dataclasses.replace(layer, value=None, readings=readings)
+
+
+def is_whole(layer: Layer) -> bool:
+    """Whether every weight of the rows that a layer knows can be had: from kept rows, from query
+    and key, or since the top k are all that there are."""
+    if layer.query is not None and layer.key is not None and layer.call is not None:
+        return True
+    rows = np.flatnonzero(known_rows(layer))
+    if kept_rows(layer, rows) is not None:
+        return True
+    index = layer.readings.top_index
+    if index is None or not len(rows):
+        return False
+    if index.shape[-1] < len(layer.key_positions) and (index[..., -1] >= 0).all():
+        return False
+    return all(
+        bool(_top_rows(layer, rows[i : i + 256]).exact.all()) for i in range(0, len(rows), 256)
+    )
+
+
+def visible_keys(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Bool[np.ndarray, "rows keys"]:
+    """Which keys each row may see in any head; all of them where the call is not known."""
+    if layer.call is None:
+        return np.ones((len(rows), len(layer.key_positions)), np.bool_)
+    return _visible(layer, np.asarray(rows, np.int64))
 
 
 def _column(layer: Layer, column: int) -> Float[np.ndarray, "heads rows"]:
@@ -160,7 +191,8 @@ def _computed_columns(
     return weights
 
 
-def _kept_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:
+def kept_rows(layer: Layer, rows: Int64[np.ndarray, " rows"]) -> Any:
+    """These rows as they were kept, `(heads, rows, keys)`; None if not all of them were."""
     if layer.readings.rows is None:
         return None
     if layer.ask is None:

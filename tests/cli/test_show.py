@@ -57,14 +57,20 @@ def test_a_sentence_without_a_word_says_what_stands_out() -> None:
     assert "Weight is where a head looks, not why the model decides." in text
 
 
-def test_what_it_says_to_type_next_works() -> None:
+def test_what_it_says_to_type_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     text = shown(HUNGRY)
-    commands = [line.split(": ", 1)[1] for line in text.splitlines() if ": regard show" in line]
-    assert len(commands) == 2
+    commands = [
+        line.split(":", 1)[1].strip()
+        for line in text.splitlines()
+        if ": " in line and "regard show" in line
+    ]
+    assert len(commands) == 3
     for command in commands:
         program, name, *args = shlex.split(command)
         assert (program, name) == ("regard", "show")
         assert shown(*args)
+    assert (tmp_path / "out.html").is_file()
 
 
 def test_a_word_is_read_over_all_heads_and_in_one_in_full() -> None:

@@ -75,6 +75,16 @@ def test_what_the_model_writes_is_stitched_to_what_it_read() -> None:
     np.testing.assert_allclose(record.row(2, 3, 11), whole[0, 3, 11].numpy(), atol=2e-6)
 
 
+def test_written_words_stay_apart_where_a_text_decodes_without_its_first_blank() -> None:
+    record = regard.capture(TEXT, decoder(), tokenizer=tokenizer(), generate=5)
+    side = record.sides[0]
+    assert side.text is not None
+    written = side.text.removeprefix(TEXT).split()
+    assert len(written) > 1
+    assert [word.text for word in side.words[10:]] == written
+    assert [word.tokens for word in side.words[10:]] == [(10 + n,) for n in range(len(written))]
+
+
 def test_steps_are_counted_by_layer_and_then_by_token() -> None:
     seen: list[tuple[int, int]] = []
     reader = open_reader(decoder(), tokenizer=tokenizer())

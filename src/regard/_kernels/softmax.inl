@@ -18,8 +18,14 @@ INLINE Vector power(Vector x) {
   x = larger(all(GRADUAL ? -109.5f : -88.1f), x);
   constexpr float SHIFT = 12582912.0f + 127 + LOWER;
   const Vector raised = x * LOG2_E + SHIFT;
-  Vector rest = x * LOG2_E - (raised - SHIFT);
+  const Vector whole = raised - SHIFT;
+#if defined(__FMA__) || defined(__aarch64__)
+  Vector rest = x * LOG2_E - whole;  // one instruction: the product is not rounded
   if (EXACT) rest += x * 1.925963033500e-8f;
+#else
+  // ln 2 in two parts, of which whole x the first is exact
+  const Vector rest = (x - whole * 0.693359375f + whole * 2.12194440e-4f) * LOG2_E;
+#endif
   Vector y = rest * 1.3264726899e-03f + 9.6715126606e-03f;
   y = y * rest + 5.5507337442e-02f;
   y = y * rest + 2.4022242085e-01f;

@@ -6,10 +6,11 @@ import json
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
+from regard.cli.page import Wish, page_options
 from regard.cli.source import (
     KEPT,
     MOST_BYTES,
@@ -25,8 +26,10 @@ from regard.cli.source import (
 from regard.errors import InputError
 
 if TYPE_CHECKING:
-    from regard.habit import Habit
+    from collections.abc import Sequence
+
     from regard.record import Record
+    from regard.views.page import Page
     from regard.views.scene import Scene
 
 _HELP: Final = """See what a word attends to, in a real model.
@@ -52,6 +55,10 @@ One head, every word:
 \b
 A word that occurs twice is numbered:
   regard show "the dog saw the cat" --word "the#2"
+\b
+A page to look at, in one file: point at a word, follow the four steps:
+  regard show "A dog ate the food because it was hungry" --word it \\
+    --html it.html --open
 \b
 Keep what was seen, and look again later:
   regard show "A dog ate the food because it was hungry" --save dog.regard
@@ -86,6 +93,7 @@ From a file, from a pipe, to a program:
     help="Of an encoder-decoder: which attention to show.",
 )
 @model_options
+@page_options
 @click.option("--file", metavar="FILE", help="Read the text from a file (UTF-8).")
 @click.option("--save", metavar="FILE", help=f"Keep what was seen, in FILE, ending in {SAVED}.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
@@ -101,6 +109,8 @@ def show(
     device: str | None,
     dtype: str,
     generate: int,
+    html: str | None,
+    opened: bool,
     file: str | None,
     save: str | None,
     as_json: bool,
@@ -113,12 +123,15 @@ def show(
     word, versus = _argument(word), _argument(versus)
     ask = Asked(word, head, steps, versus, rollout, attention)
     _check_usage(text, ask, file, save)
+    wish = Wish(html, opened)
+    wish.check()
     source = Source(model, device, dtype, generate)
     command = ["regard", "show"]
     command += ["--file", file] if file is not None else [text or ""]
     command += source.typed() + ([] if attention is None else ["--attention", attention])
     record = _record(text, file, source)
-    scene = _scene(record, ask, source)
+    other = None if versus is None else _captured(versus, source)
+    scene = _scene(record, ask, other)
     if save is not None:
         record.save(save)
     if as_json:
@@ -132,6 +145,35 @@ def show(
         shown = render(scene, Terminal.of(sys.stdout), command)
     sys.stdout.write(shown)
     sys.stdout.flush()
+    if html is not None:
+        _write_page(wish, record, other, ask, command, sys.stderr if as_json else sys.stdout)
+
+
+def _write_page(
+    wish: Wish,
+    record: Record,
+    other: Record | None,
+    ask: Asked,
+    command: Sequence[str],
+    stream: TextIO,
+) -> None:
+    """The page of what was shown; what is said of it goes to `stream`."""
+    from regard.views.page import page_of_record
+    from regard.views.terminal import Terminal
+
+    def make(path: str) -> Page:
+        return page_of_record(
+            record,
+            path,
+            words=() if ask.word is None else ask.word,
+            heads=() if ask.head is None else ask.head,
+            versus=other,
+            kind=ask.attention,
+            view="steps" if ask.steps else None,
+            typed=command,
+        )
+
+    stream.write(wish.write(make, Terminal.of(stream)))
 
 
 @dataclass(frozen=True)
@@ -210,12 +252,12 @@ def _captured(text: str, source: Source) -> Record:
         )
 
 
-def _scene(record: Record, ask: Asked, source: Source) -> Scene:
+def _scene(record: Record, ask: Asked, other: Record | None) -> Scene:
     from regard.questions import find_head, find_word
     from regard.questions.turns import counterpart
-    from regard.views.staging import Stage
+    from regard.views.staging import Stage, shipped_habit
 
-    stage = Stage(record, _habit(record), ask.attention)
+    stage = Stage(record, shipped_habit(record), ask.attention)
     record = stage.record
     side = record.sides[record.layers[0].query_side]
     if ask.word is None:
@@ -223,8 +265,7 @@ def _scene(record: Record, ask: Asked, source: Source) -> Scene:
             return stage.sentence()
         return stage.one_head(*find_head(record, ask.head))
     place = find_word(side, ask.word)
-    if ask.versus is not None:
-        other = _captured(ask.versus, source)
+    if other is not None:
         try:
             other_place = counterpart(side, place, other.sides[0])
         except InputError as error:
@@ -237,11 +278,3 @@ def _scene(record: Record, ask: Asked, source: Source) -> Scene:
     if ask.steps:
         return stage.four_steps(*find_head(record, ask.head), place)
     return stage.one_row(*find_head(record, ask.head), place)
-
-
-def _habit(record: Record) -> Habit | None:
-    """The habit table that comes with the embedded model, for records of that model."""
-    from regard.models.capture import EMBEDDED_HABIT
-    from regard.models.encoder import default_habit
-
-    return default_habit() if record.provenance.get("habit") == EMBEDDED_HABIT else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.cli.examples import example
 from regard.cli.matrices import Projection, read_matrices, steps_of, unused
+from regard.cli.page import Wish, page_options
 from regard.errors import InputError
 from regard.mechanism.scaling import score_spread
 from regard.views.aloud import quoted, sentences
@@ -24,6 +25,7 @@ from regard.views.terminal import Terminal, wrapped
 
 if TYPE_CHECKING:
     from regard.mechanism.steps import Steps
+    from regard.views.page import Page
 
 SCHEMA: Final = "regard.steps/1"
 
@@ -33,6 +35,7 @@ Examples:
   regard steps --pencil               whole numbers, every product shown
   regard steps mine.npz --words "the cat sat"
   regard steps mine.json --aloud      the same in sentences
+  regard steps --pencil --html pencil.html   the same as a page
   regard steps mine.safetensors --json > steps.json
 
 \b
@@ -56,6 +59,7 @@ w_value; or scores and d_k, and value if you have it. JSON:
 @click.option("--head", metavar="H", help="Which head of matrices with several: 3, or 0,3.")
 @click.option("--all", "whole", is_flag=True, help="The whole at once, no waiting for Enter.")
 @click.option("--aloud", is_flag=True, help="Read it in sentences instead.")
+@page_options
 @click.option("--json", "as_json", is_flag=True, help="Every number, as JSON.")
 def steps(
     file: Path | None,
@@ -64,6 +68,8 @@ def steps(
     head: str | None,
     whole: bool,
     aloud: bool,
+    html: str | None,
+    opened: bool,
     as_json: bool,
 ) -> None:
     """Follow Q·Kᵀ, ÷ √d_k, softmax and × V with real numbers, a step at a time."""
@@ -71,6 +77,10 @@ def steps(
         raise click.UsageError("expected one of --example, --pencil, --errata or FILE.")
     if len(words) > 2 or (words and file is None):
         raise click.UsageError("--words names the words of FILE: once, or twice (queries, keys).")
+    wish = Wish(html, opened)
+    wish.check()
+    if html is not None and name == "errata":
+        raise click.UsageError("--html shows steps: --example, --pencil or FILE.")
     terminal = Terminal.of(sys.stdout)
     if name == "errata":
         _print_errata(terminal, as_json)
@@ -85,6 +95,23 @@ def steps(
         _write(terminal, [line for item in lines for line in item])
     else:
         _show(_screens(made, projection, name, terminal), terminal, whole)
+    if html is not None:
+        _write_page(wish, made, None if head is not None else projection, name, as_json)
+
+
+def _write_page(
+    wish: Wish, made: Steps, projection: Projection | None, name: str | None, as_json: bool
+) -> None:
+    from regard.views.page import page_of_steps
+
+    known = example("worked") if name == "example" else {}
+    columns = known.get("value_columns")
+
+    def make(path: str) -> Page:
+        return page_of_steps(made, path, projection=projection, columns=columns)
+
+    stream = sys.stderr if as_json else sys.stdout
+    stream.write(wish.write(make, Terminal.of(stream)))
 
 
 def _steps(

@@ -33,9 +33,13 @@ from regard.mechanism.scaling import jacobian_size
 from regard.mechanism.sizes import AXES, Sizes, measure
 
 if TYPE_CHECKING:
+    import os
+
     from jaxtyping import Bool, Float
+    from matplotlib.figure import Figure
 
     from regard.mechanism.mask import FlatMask, Mask
+    from regard.views.page import Page
 
 Words = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -169,6 +173,23 @@ class Steps:
         from regard.views.aloud import aloud
 
         return aloud(self)
+
+    def figure(self) -> Figure:
+        """The four steps of 2-D steps as four panels: see `regard.views.figure.steps`."""
+        from regard.views.figure.steps import steps_figure
+
+        return steps_figure(self)
+
+    def page(self, path: str | os.PathLike[str] | None = None, *, budget: int = 10_000_000) -> Page:
+        """One HTML file with every number: see `regard.views.page.page_of_steps`."""
+        from regard.views.page import page_of_steps
+
+        return page_of_steps(self, path, budget=budget)
+
+    def _repr_html_(self) -> str:
+        from regard.views.page import steps_in_notebook
+
+        return steps_in_notebook(self)
 
     def __str__(self) -> str:
         from regard.views.steps_text import steps_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from regard.record import Record
 from regard.words import Word
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
-    from regard.record import WordRow
+    from regard.record import Side, WordRow
 
 
 def special_mass(record: Record, word: int) -> float:
@@ -53,6 +54,18 @@ def _group_mass(record: Record, index: int, word: int) -> Float[np.ndarray, " he
             mass: Float[np.ndarray, " heads"] = readings.group_mass[:, asked, group].mean(axis=1)
             return mass
     return nothing
+
+
+def marks(side: Side) -> Bool[np.ndarray, " words"]:
+    """Which words of a side are punctuation or white space alone: looked at once, for every layer
+    asks."""
+    found = _marks.get(side)
+    if found is None:
+        found = _marks[side] = np.array([is_mark(word) for word in side.words], np.bool_)
+    return found
+
+
+_marks: WeakKeyDictionary[Side, Bool[np.ndarray, " words"]] = WeakKeyDictionary()
 
 
 def is_mark(word: Word) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.questions.apart import apart_mass, is_mark
+from regard.questions.apart import apart_mass, marks
 from regard.questions.routines import Routine, habit_row, routine_of, routines
 from regard.rows import find_layer, iterate_word_rows
 from regard.sources import known_rows
@@ -146,8 +146,7 @@ class Ranking:
         self.index = index
         self.habit = habit
         self.own = layer.query_side == layer.key_side
-        marks = np.array([is_mark(word) for word in side.words], np.bool_)
-        self.barred = record.apart(index) | marks
+        self.barred = record.apart(index) | marks(side)
         self.place = np.cumsum(~side.special_words)
         found = [routine_of(record, index, head, habit) for head in range(layer.heads)]
         self.positional = [
@@ -230,7 +229,8 @@ def readers_of(record: Record, index: int) -> list[int]:
     rows = np.bincount(owner)
     unknown = np.bincount(owner[~known_rows(layer)], minlength=len(rows))
     owners = np.flatnonzero((rows > 0) & (unknown == 0))
-    return [int(i) for i in owners if not side.words[i].special and not is_mark(side.words[i])]
+    barred = side.special_words | marks(side)
+    return [int(i) for i in owners if not barred[i]]
 
 
 def layers_reading(record: Record, word: int) -> list[int]:

@@ -45,7 +45,7 @@ def find_word(side: Side, name: str) -> int:
 
 
 def find_head(record: Record, name: str) -> tuple[int, int]:
-    """The index in `record.layers`, and the head, that a name as 'L3H1' means.
+    """The index in `record.layers`, and the head's place in it, that a name as 'L3H1' means.
 
     Raises InputError if it is no such name, or the record has no such layer or head.
     """
@@ -61,12 +61,16 @@ def find_head(record: Record, name: str) -> tuple[int, int]:
     if len(found) > 1:
         kinds = ", ".join(record.layers[i].name for i in found)
         raise InputError(f"head {name.strip()} is in several layers: {kinds}. Keep one of them.")
-    heads = record.layers[found[0]].heads
-    if head >= heads:
-        raise InputError(
-            f"head {name.strip()}: layer {number} has {heads} heads, H0 to H{heads - 1}."
-        )
-    return found[0], head
+    layer = record.layers[found[0]]
+    if layer.head_numbers is None:
+        known = range(layer.heads)
+        said = f"{layer.heads} heads, H0 to H{layer.heads - 1}"
+    else:
+        known = layer.head_numbers.tolist()
+        said = "recorded " + ", ".join(f"H{one}" for one in known[:30])
+    if head not in known:
+        raise InputError(f"head {name.strip()}: layer {number} has {said}.")
+    return found[0], known.index(head)
 
 
 def _composed(text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from regard.questions.links import Link, Ranking, ranked, readers_of
 from regard.questions.routines import Routine, routines
 from regard.rows import find_layer, iterate_word_rows
+from regard.sources import without_shares
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
@@ -84,7 +85,7 @@ def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Ove
     readers: set[int] = set()
     exact = True
     whole, most = record, _most_readers(record)
-    record = replace(record, layers=tuple(replace(one, value=None) for one in record.layers))
+    record = replace(record, layers=tuple(map(without_shares, record.layers)))
     for index in range(len(record.layers)):
         every = readers_of(record, index)
         chosen = _spread(every, most)
@@ -98,7 +99,7 @@ def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Ove
         kinds.extend(seen.kinds())
         masses.extend(seen.special())
     return Overview(
-        links=_with_shares(whole, _varied(ranked(link for link in found if link.lift > 0), top)),
+        links=_with_shares(whole, varied(ranked(link for link in found if link.lift > 0), top)),
         routines=routines(record, habit),
         kinds=tuple(kinds),
         special_mass=float(np.mean(masses)) if masses else float("nan"),
@@ -108,11 +109,13 @@ def overview(record: Record, habit: Habit | None = None, *, top: int = 8) -> Ove
     )
 
 
-def head_kinds(record: Record, layer: int) -> tuple[HeadKind, ...]:
-    """The kind of each head of one layer, over at most 512 readers."""
-    find_layer(record, layer)
+def head_kinds(record: Record, layer: int, *, most: int = _MOST_READERS) -> tuple[HeadKind, ...]:
+    """The kind of each head of one layer, over at most so many readers, evenly spread."""
+    layers = list(record.layers)
+    layers[layer] = without_shares(find_layer(record, layer))
+    record = replace(record, layers=tuple(layers))
     seen = _HeadSums(record, layer)
-    chosen = _spread(readers_of(record, layer), _MOST_READERS)
+    chosen = _spread(readers_of(record, layer), most)
     rank = Ranking(record, layer, None)
     for reader, row in zip(chosen, iterate_word_rows(record, layer, chosen), strict=True):
         seen.add(reader, row, rank.candidates(reader, row))
@@ -196,7 +199,7 @@ def _with_shares(record: Record, links: tuple[Link, ...]) -> tuple[Link, ...]:
     return tuple(known)
 
 
-def _varied(links: tuple[Link, ...], top: int) -> tuple[Link, ...]:
+def varied(links: tuple[Link, ...], top: int = 8) -> tuple[Link, ...]:
     """The first links that do not repeat a pair of words, a reader or a head too often."""
     chosen: list[Link] = []
     for link in links:

@@ -11,7 +11,7 @@ from regard.errors import InputError
 from regard.habit import Habit
 from regard.record import Record
 from regard.rows import iterate_word_rows
-from regard.sources import known_rows
+from regard.sources import known_rows, without_shares
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -131,7 +131,7 @@ def habit_of(record: Record) -> Habit | None:
     distance, spread = np.zeros((*shape, bins)), np.zeros((*shape, bins))
     first, last = np.zeros(shape), np.zeros(shape)
     blank = Habit(distance, first, last, spread)
-    record = replace(record, layers=tuple(replace(one, value=None) for one in record.layers))
+    record = replace(record, layers=tuple(map(without_shares, record.layers)))
     for i in own:
         layer = record.layers[i]
         apart = record.apart(i)

@@ -19,9 +19,12 @@ from regard.record.side import Side
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
+    from matplotlib.figure import Figure
 
     from regard.mechanism.steps import Steps
+    from regard.questions.spans import Span
     from regard.table import Table
+    from regard.views.page import Page
 
 __all__ = ["Call", "Layer", "Record", "Side", "WordRow", "many"]
 
@@ -139,6 +142,80 @@ class Record:
             top=top,
             without_special=without_special,
         )
+
+    def heatmap(self, head: str | tuple[int, int], *, kind: str | None = None) -> Figure:
+        """The weights of one head as a figure: see `regard.views.figure.matrix`."""
+        from regard.views.figure.matrix import heatmap
+
+        return heatmap(self, head, kind=kind)
+
+    def lines(
+        self,
+        word: str | int,
+        *,
+        head: str | tuple[int, int] | None = None,
+        kind: str | None = None,
+    ) -> Figure:
+        """Whom a word reads in one head, as lines: see `regard.views.figure.lines`."""
+        from regard.views.figure.lines import lines
+
+        return lines(self, word, head=head, kind=kind)
+
+    def heads(
+        self,
+        reading: Literal["entropy", "special", "weight", "lift"] = "entropy",
+        *,
+        word: str | int | None = None,
+        to: str | int | None = None,
+        kind: str | None = None,
+    ) -> Figure:
+        """All heads in the colours of one reading: see `regard.views.figure.heads`."""
+        from regard.views.figure.heads import heads
+
+        return heads(self, reading, word=word, to=to, kind=kind)
+
+    def spans_figure(
+        self,
+        spans: Sequence[Span] | None = None,
+        *,
+        readers: Sequence[int] | None = None,
+        effects: Sequence[float | None] | None = None,
+        kind: str | None = None,
+    ) -> Figure:
+        """What rows read of each part of the text: see `regard.views.figure.spans`."""
+        from regard.views.figure.spans import spans_figure
+
+        return spans_figure(self, spans, readers=readers, effects=effects, kind=kind)
+
+    def page(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        words: Sequence[str | int] | str | int = (),
+        heads: Sequence[str] | str = (),
+        layers: Sequence[int] | int = (),
+        versus: Record | None = None,
+        kind: str | None = None,
+        budget: int = 10_000_000,
+    ) -> Page:
+        """One HTML file that shows the record: see `regard.views.page.page_of_record`."""
+        from regard.views.page import page_of_record
+
+        return page_of_record(
+            self,
+            path,
+            words=words,
+            heads=heads,
+            layers=layers,
+            versus=versus,
+            kind=kind,
+            budget=budget,
+        )
+
+    def _repr_html_(self) -> str:
+        from regard.views.page import record_in_notebook
+
+        return record_in_notebook(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file, atomically: see `regard.storage.save`."""

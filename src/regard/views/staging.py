@@ -35,6 +35,8 @@ from regard.views.scene import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from jaxtyping import Float
 
     from regard.habit import Habit
@@ -72,14 +74,11 @@ class Stage:
     def sentence(self) -> Sentence:
         """The text as a whole."""
         seen = questions.overview(self.record, self.habit)
-        kinds: dict[str, list[str]] = {}
-        for one in seen.kinds:
-            kinds.setdefault(one.kind, []).append(self._label(one.layer, one.head))
         return Sentence(
             source=self.source(seen.exact),
             links=tuple(self._link(link) for link in seen.links),
             routines=tuple(self._routine(one) for one in seen.routines),
-            kinds=tuple(Kind(kind, tuple(heads)) for kind, heads in kinds.items()),
+            kinds=self._kinds(seen.kinds),
             special_mass=number(seen.special_mass),
             readers=seen.readers,
             of=seen.words,
@@ -116,6 +115,25 @@ class Stage:
             leads=None if best is None else side.names[best.word],
             others=None if best is None else self._from_others(best),
         )
+
+    def doings(self, most: int) -> tuple[tuple[Routine, ...], tuple[Kind, ...]]:
+        """What heads do by habit, and in this text as `most` of its words at most tell."""
+        routines = questions.routines(self.record, self.habit)
+        kinds = [
+            kind
+            for index in range(len(self.record.layers))
+            for kind in questions.head_kinds(self.record, index, most=most)
+        ]
+        return tuple(map(self._routine, routines)), self._kinds(kinds)
+
+    def links(self, found: Iterable[questions.Link]) -> tuple[Link, ...]:
+        """Links by their names."""
+        return tuple(map(self._link, found))
+
+    def links_of(self, word: int) -> tuple[tuple[Link, ...], Link | None]:
+        """Whom one word reads beyond habit, over all heads, and the first of it that is far."""
+        seen = questions.strongest(self.record, word, self.habit)
+        return self.links(seen.links), None if seen.far is None else self._link(seen.far)
 
     def one_row(self, layer: int, head: int, word: int) -> OneRow:
         """Whom one word reads in one head."""
@@ -278,6 +296,12 @@ class Stage:
             return None, exact
         return tuple(tuple(float(w) for w in row.weights[head]) for row in rows), exact
 
+    def _kinds(self, found: Iterable[questions.HeadKind]) -> tuple[Kind, ...]:
+        kinds: dict[str, list[str]] = {}
+        for one in found:
+            kinds.setdefault(one.kind, []).append(self._label(one.layer, one.head))
+        return tuple(Kind(kind, tuple(heads)) for kind, heads in kinds.items())
+
     def _link(self, link: questions.Link) -> Link:
         reader, side = self._sides(link.layer)
         return Link(
@@ -308,6 +332,14 @@ class Stage:
         """The side that a layer's queries are of, and the side that its keys are of."""
         seen = self.record.layers[layer]
         return self.record.sides[seen.query_side], self.record.sides[seen.key_side]
+
+
+def shipped_habit(record: Record) -> Habit | None:
+    """The habit table that comes with the embedded model, for records of that model."""
+    from regard.models.capture import EMBEDDED_HABIT
+    from regard.models.encoder import default_habit
+
+    return default_habit() if record.provenance.get("habit") == EMBEDDED_HABIT else None
 
 
 def number(value: Any) -> float | None:

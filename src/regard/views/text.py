@@ -98,6 +98,7 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
             command,
             ("One word:", ("--word", best.reader)),
             ("One head:", ("--head", best.head)),
+            ("Picture:", ("--html", "out.html")),
         )
     return lines
 
@@ -124,6 +125,7 @@ def _one_word(scene: OneWord, terminal: Terminal, command: Sequence[str]) -> lis
         terminal,
         command,
         ("Arithmetic:", ("--word", scene.word, "--head", scene.row.head, "--steps")),
+        ("Picture:", ("--word", scene.word, "--html", _file(scene.word))),
     )
     if scene.links:
         before = " before it" if source.kind == "decoder" else ""
@@ -191,8 +193,15 @@ def _one_head(scene: OneHead, terminal: Terminal, command: Sequence[str]) -> lis
             command,
             ("One row:", ("--word", reader, "--head", scene.head)),
             ("Arithmetic:", ("--word", reader, "--head", scene.head, "--steps")),
+            ("Picture:", ("--head", scene.head, "--html", f"{scene.head}.html")),
         )
     return lines
+
+
+def _file(word: str) -> str:
+    """What a page that begins with this word may be called on any system."""
+    plain = word.isascii() and word.isalnum() and len(word) <= 20
+    return f"{word}.html" if plain else "page.html"
 
 
 def _ranking(title: str, scene: Sentence | OneWord, terminal: Terminal) -> list[str]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 UNKNOWN: Final = -1
 """Stands for an id that was not seen: embeddings, a cache filled before."""
 
+_CONTEXT: Final = 8
+"""Ids that tell whether a piece begins with a blank: at the start of a text many decode without."""
+
 
 class Vocabulary:
     """What a tokenizer, or without one a model's configuration, says of ids."""
@@ -68,7 +71,7 @@ class Vocabulary:
         else:
             # only the whole says what a piece is: a blank before it, half of a character
             rest = self._after(ids[:first], ids[first:last])
-            found = _by_length(rest, ids[first:last], self._decode)
+            found = self._placed(rest, ids[:first], ids[first:last])
         begin, end = len(given), len(given) + len(rest)
         moved = [(start + begin, stop + begin) for start, stop in found]
         before, after = [(begin, begin)] * (first - start), [(end, end)] * (len(ids) - last)
@@ -114,15 +117,17 @@ class Vocabulary:
         for block in blocks:
             stop = offsets[block.b][0] if block.size else len(text)
             if block.a > done:
-                stretch = ids[done : block.a]
-                placed[done : block.a] = [
-                    (start + at, end + at)
-                    for start, end in _by_length(text[at:stop], stretch, self._decode)
-                ]
+                found = self._placed(text[at:stop], ids[:done], ids[done : block.a])
+                placed[done : block.a] = [(start + at, end + at) for start, end in found]
             placed[block.a : block.a + block.size] = offsets[block.b : block.b + block.size]
             if block.size:
                 at, done = offsets[block.b + block.size - 1][1], block.a + block.size
         return placed
+
+    def _placed(self, text: str, before: Any, ids: Any) -> Offsets:
+        """Offsets of pieces in the text that they add to that of the ids before them."""
+        few = before[-_CONTEXT:]
+        return _by_length(text, ids, lambda some: self._after(few, some))
 
     def _after(self, before: Any, ids: Any) -> str:
         """What ids add to the text of those before them."""

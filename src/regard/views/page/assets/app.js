@@ -1,28 +1,30 @@
 // @ts-check
 /** Decodes the data, builds the views, and keeps them and the reader of the page together. */
 
-import { Book } from "./book.js";
-import { decoded } from "./data.js";
-import { el } from "./dom.js";
-import { mountExport } from "./export.js";
-import { mountGeneration } from "./generation.js";
-import { mountHeads } from "./heads.js";
-import { mountKeyboard } from "./keyboard.js";
-import { mountListing } from "./listing.js";
-import { mountMatrix } from "./matrix.js";
-import { mountPlan } from "./plan.js";
-import { mountSentence } from "./sentence.js";
-import { mountSteps } from "./steps.js";
-import { mountSwitches } from "./switches.js";
-import { mountVersus } from "./versus.js";
-import { Store } from "./state.js";
+import { Book } from "./data/book.js";
+import { mountBooks } from "./texts/books.js";
+import { decoded } from "./data/data.js";
+import { el } from "./drawing/dom.js";
+import { mountExport } from "./export/export.js";
+import { mountGeneration } from "./texts/generation.js";
+import { mountHeads } from "./heads/heads.js";
+import { mountKeyboard } from "./frame/keyboard.js";
+import { mountListing } from "./listing/listing.js";
+import { mountMatrix } from "./matrix/matrix.js";
+import { mountPlan } from "./frame/plan.js";
+import { mountSentence } from "./sentence/sentence.js";
+import { mountSteps } from "./steps/steps.js";
+import { mountSwitches } from "./frame/switches.js";
+import { mountVersus } from "./texts/versus.js";
+import { Store } from "./data/state.js";
 
-/** @typedef {import("./types.js").App} App */
-/** @typedef {import("./types.js").PageData} PageData */
-/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./data/types.js").App} App */
+/** @typedef {import("./data/types.js").PageData} PageData */
+/** @typedef {import("./data/types.js").State} State */
 
 /** The views in the order in which they stand: name, title, what builds it. */
 const VIEWS = /** @type {const} */ ([
+  ["books", "Which attention", mountBooks],
   ["versus", "Two texts", mountVersus],
   ["generation", "What the model wrote", mountGeneration],
   ["switches", "How it is shown", mountSwitches],
@@ -71,7 +73,7 @@ function build(/** @type {HTMLElement} */ main, /** @type {PageData} */ page) {
     el("header", {}, el("h1", {}, page.title), el("p", { class: "quiet" }, page.subtitle)),
     live,
   );
-  for (const [name, title, mount] of VIEWS) {
+  for (const [name, title, mount] of inOrder(page)) {
     const body = el("div", { class: "body" });
     const section = el(
       "section",
@@ -86,6 +88,18 @@ function build(/** @type {HTMLElement} */ main, /** @type {PageData} */ page) {
   mountKeyboard(main, app);
 }
 
+/** The views of this page: the four steps lead where they are what it is of. */
+function inOrder(/** @type {PageData} */ page) {
+  const views = VIEWS.filter(([name]) => name !== "heads" || page.books.some(hasHeads));
+  if (page.start.view !== "steps") return views;
+  const leads = (/** @type {string} */ name) => (name === "steps" ? 0 : 1);
+  return views.sort(([a], [b]) => leads(a) - leads(b));
+}
+
+function hasHeads(/** @type {import("./data/types.js").BookData} */ book) {
+  return book.heads.length > 1;
+}
+
 /** @returns {State} */
 function firstState(/** @type {PageData} */ page) {
   const { book, unit, head, step } = page.start;
@@ -94,8 +108,9 @@ function firstState(/** @type {PageData} */ page) {
     level: "words",
     heads: [head ?? 0],
     direction: "reads",
-    pointed: null,
-    locked: unit === null ? [] : [unit],
+    // pointed at and not held, so that pointing elsewhere answers from the first moment
+    pointed: unit,
+    locked: [],
     target: null,
     measure: "weight",
     without: false,

@@ -1,0 +1,1 @@
+"""Records and steps as matplotlib figures."""
