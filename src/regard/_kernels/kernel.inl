@@ -31,7 +31,7 @@
 #define REGARD_PAIRS 0
 #endif
 #ifndef REGARD_LEAST_ROWS
-#define REGARD_LEAST_ROWS 24
+#define REGARD_LEAST_ROWS 18
 #endif
 
 namespace regard::REGARD_VARIANT {

@@ -318,7 +318,8 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
       row.eligible = nullptr;
       if (p.received)
         row.eligible = shared.eligible +
-                       ((n.batch * p.heads + head) * n.plan.runs + n.run) * (p.keys + 1);
+                       ((n.batch * p.heads + head) * n.plan.eligible_sets +
+                        n.run % n.plan.eligible_sets) * (p.keys + 1);
       widen(n.queries + n.rows * n.plan.padded_dim, cell_of(p.query, n.batch, head, row.query, 0),
             p.query.stride[3], p.dim, p.number, p.scale);
 #if REGARD_PAIRS

@@ -63,6 +63,7 @@ struct Plan {
   int64_t panel_rows;     // rows of one panel
   int64_t heads_at_once;  // above 1, a panel holds all rows of that many heads
   int64_t parts;          // of a group, where heads_at_once is above 1
+  int64_t eligible_sets;  // of one head: a count needs no order, so one serves where it can
   int64_t panels, runs;   // of one head; a run is some panels after another
   int64_t tasks_of_group, tasks;
   int64_t padded_keys, padded_values, padded_dim;
@@ -93,7 +94,7 @@ struct Shared {
   int32_t* wild;    // (slots, keys)
   // Sums over queries, one set a run and added in order in the end.
   float* received;      // (batch, heads, runs, keys)
-  int32_t* eligible;    // (batch, heads, runs, keys + 1): differences, or counts with mask cells
+  int32_t* eligible;    // (batch, heads, sets, keys + 1): differences, or counts with mask cells
   float* small;         // (batch, heads, runs, thumbnail, thumbnail)
   bool (*go_on)(void*);  // false once the call is to stop; asked before every panel
   void* watch;

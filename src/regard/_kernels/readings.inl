@@ -220,8 +220,8 @@ static void read_panel(const Panel& n, const Shared& shared) {
       const Row& row = n.row[i];
       if (row.place < 0) continue;
       if (p.received && !n.plan.has_mask_cells) {
-        ++row.eligible[row.sight.low];
-        --row.eligible[row.sight.high];
+        __atomic_add_fetch(row.eligible + row.sight.low, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(row.eligible + row.sight.high, 1, __ATOMIC_RELAXED);
       }
       if (p.thumbnail) read_small(n, i, shared.small + set * p.thumbnail * p.thumbnail);
     }

@@ -59,7 +59,9 @@ void add_runs(const Problem& p, const Plan& plan, const Shared& shared) {
       for (int64_t run = 0; run < plan.runs; ++run) {
         const float* from = shared.received + (head * plan.runs + run) * p.keys;
         for (int64_t key = 0; key < p.keys; ++key) to[key] += from[key];
-        const int32_t* seen = shared.eligible + (head * plan.runs + run) * (p.keys + 1);
+      }
+      for (int64_t set = 0; set < plan.eligible_sets; ++set) {
+        const int32_t* seen = shared.eligible + (head * plan.eligible_sets + set) * (p.keys + 1);
         for (int64_t key = 0; key < p.keys; ++key) counts[key] += seen[key];
       }
       if (!plan.has_mask_cells)  // differences from key to key
@@ -95,7 +97,8 @@ bool run(const Problem& p, const Variant& variant, bool (*go_on)(void*, bool), v
   shared.wild = wild.get();
   const int64_t sets = p.batch * p.heads * plan.runs;
   const Memory<float> received = zeros<float>(p.received ? sets * p.keys : 0);
-  const Memory<int32_t> eligible = zeros<int32_t>(p.received ? sets * (p.keys + 1) : 0);
+  const Memory<int32_t> eligible = zeros<int32_t>(
+      p.received ? p.batch * p.heads * plan.eligible_sets * (p.keys + 1) : 0);
   const Memory<float> small = zeros<float>(sets * p.thumbnail * p.thumbnail);
   shared.received = received.get();
   shared.eligible = eligible.get();

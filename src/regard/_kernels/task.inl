@@ -28,6 +28,7 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.panels = up(p.rows, plan.panel_rows) / plan.panel_rows;
   plan.runs = most(1, least(least(16, 64 / most(1, heads)), plan.panels));
   if (plan.heads_at_once > 1) plan.panels = plan.runs = 1;
+  plan.eligible_sets = plan.has_mask_cells ? plan.runs : 1;
   plan.parts = plan.heads_at_once > 1
                    ? (plan.group + plan.heads_at_once - 1) / plan.heads_at_once
                    : plan.group;
