@@ -70,7 +70,7 @@ def test_what_it_says_to_type_next_works(tmp_path: Path, monkeypatch: pytest.Mon
         program, name, *args = shlex.split(command)
         assert (program, name) == ("regard", "show")
         assert shown(*args)
-    assert (tmp_path / "out.html").is_file()
+    assert (tmp_path / "a.html").is_file()
 
 
 def test_a_word_is_read_over_all_heads_and_in_one_in_full() -> None:

@@ -98,7 +98,7 @@ def _sentence(scene: Sentence, terminal: Terminal, command: Sequence[str]) -> li
             command,
             ("One word:", ("--word", best.reader)),
             ("One head:", ("--head", best.head)),
-            ("Picture:", ("--html", "out.html")),
+            ("Picture:", ("--html", "a.html")),
         )
     return lines
 
