@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from time import process_time
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from accuracy import check_result
 from cases import as_float64, documents, given_of
 from dense import seen_by
 from regard import Ask, Mask, attention, readings
-from regard.mechanism import arrays, native
+from regard.mechanism import arrays
 from regard.mechanism.mask import UNLIMITED
 from regard.mechanism.sizes import measure
 
@@ -387,32 +386,6 @@ def test_only_the_asked_rows_are_computed(products):
     products.clear()
     readings(x, x, mask=Mask(causal=True), ask=Ask(queries=[0, 7], lse=True), backend="loop")
     assert sum(products) <= 2 * 8 * DIM
-
-
-def test_the_kernel_does_no_more_work_than_may_be_seen():
-    """By the processor's time, and its best of some; the loop's products are counted above."""
-    if not native.is_built():
-        pytest.skip("this turn is the loop's")
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(2048, 64)).astype(np.float32)
-
-    def seconds(mask, ask=None):
-        def once():
-            start = process_time()
-            if ask is None:
-                attention(x, x, x, mask=mask, backend="native")
-            else:
-                readings(x, x, mask=mask, ask=ask, backend="native")
-            return process_time() - start
-
-        return min(once() for _ in range(7))
-
-    whole = seconds(None)
-    assert seconds(Mask(causal=True)) < 0.75 * whole
-    assert seconds(Mask(window=(64, 63))) < 0.25 * whole
-    assert seconds(Mask(segments=documents(2048, *range(0, 2048, 128)))) < 0.4 * whole
-    assert seconds(Mask(lengths=100)) < 0.25 * whole
-    assert seconds(None, Ask(queries="last", lse=True)) < 0.25 * whole
 
 
 @pytest.mark.parametrize("dtype", ["numpy float32", "numpy float64", "torch float32"])

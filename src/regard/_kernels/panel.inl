@@ -282,8 +282,13 @@ static void spoil(Panel& n) {
     for (int64_t c = 0; c < n.plan.padded_values; ++c)
       n.mixed[i * n.plan.padded_values + c] = NOT_A_NUMBER;
     if (n.base != n.low) continue;  // only the last block is there, and nobody asks for it
-    for (int64_t key = row.sight.low; key < row.sight.high; ++key)
-      *cells(n, i, key) = sees(n.p, n.batch, row.head, row.query, key) ? NOT_A_NUMBER : 0;
+    // the blocks at the edges reach beyond what the row sees: a NaN shift has spoiled them too
+    const Tile& tile = n.tile[i / MR];
+    for (int64_t key = tile.low; key < tile.high; ++key) {
+      const bool near = key >= row.sight.low && key < row.sight.high;
+      const bool seen = near && sees(n.p, n.batch, row.head, row.query, key);
+      *cells(n, i, key) = seen ? NOT_A_NUMBER : 0;
+    }
   }
 }
 

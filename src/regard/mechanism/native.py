@@ -153,8 +153,8 @@ def _write_mask(problem: Any, call: Call) -> list[Any]:
         kept["sinks"] = call.sinks.astype(np.float32)
     if mask.query_segments is not None:
         kept |= {"query_segments": mask.query_segments, "key_segments": mask.key_segments}
-        # (2, batch, queries); without a batch item there is none to tell the shape
-        reach = np.array(call.eyes.reach, np.int64).reshape(-1, 2, call.sizes.queries)
+        # (batch, 2, queries), said in full: of no queries nothing else would tell it
+        reach = np.array(call.eyes.reach, np.int64).reshape(call.sizes.batch, 2, call.sizes.queries)
         first, last = np.ascontiguousarray(reach.swapaxes(0, 1))
         kept |= {"first_key": first, "last_key": last}
     for name, array in kept.items():
