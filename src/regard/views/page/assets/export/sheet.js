@@ -5,7 +5,7 @@ import { chosenUnits } from "./picture.js";
 import { headsNamed } from "../drawing/wording.js";
 
 /** @typedef {import("../data/types.js").App} App */
-/** @typedef {import("../data/book.js").LevelView} LevelView */
+/** @typedef {import("../data/level.js").LevelView} LevelView */
 /** @typedef {import("../data/types.js").Row} Row */
 
 const HEADER = ["head", "from", "to", "weight", "habit", "share", "note"];

@@ -7,7 +7,7 @@ import { inQuotes } from "../drawing/wording.js";
 
 /**
  * @typedef {import("../data/book.js").Book} Book
- * @typedef {import("../data/book.js").LevelView} LevelView
+ * @typedef {import("../data/level.js").LevelView} LevelView
  * @typedef {import("../data/types.js").State} State
  * @typedef {{value: number, to: number | null, bound: boolean}} Reading `to`: the word it is about,
  *   where each head has its own

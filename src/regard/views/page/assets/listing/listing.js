@@ -303,7 +303,7 @@ function readByPart(
 /** What the unit receives of the rows that may see it, in the mean. */
 function receivedSaid(
   /** @type {App} */ app,
-  /** @type {import("../data/book.js").LevelView} */ level,
+  /** @type {import("../data/level.js").LevelView} */ level,
   /** @type {number} */ unit,
 ) {
   const received = level.data.received;

@@ -1,11 +1,11 @@
 // @ts-check
 /** The numbers of a matrix as they are asked for, row by row, each with the colours it is drawn in. */
 
-import { measured } from "../data/book.js";
+import { measured } from "../data/level.js";
 import { palette, Scale } from "../drawing/colours.js";
 
 /** @typedef {import("../data/types.js").State} State */
-/** @typedef {import("../data/book.js").LevelView} LevelView */
+/** @typedef {import("../data/level.js").LevelView} LevelView */
 /** @typedef {{value: Float64Array, bound: boolean}} CellRow */
 /** @typedef {"unseen" | "left out" | "unknown" | "known"} CellKind */
 

@@ -5,7 +5,7 @@ import { fraction } from "../data/numbers.js";
 import { inQuotes } from "../drawing/wording.js";
 
 /** @typedef {import("../data/book.js").Book} Book */
-/** @typedef {import("../data/book.js").LevelView} LevelView */
+/** @typedef {import("../data/level.js").LevelView} LevelView */
 /** @typedef {import("../drawing/colours.js").Scale} Scale */
 /** @typedef {import("../data/types.js").LevelName} LevelName */
 /** @typedef {import("../data/types.js").Side} Side */

@@ -1,13 +1,13 @@
 // @ts-check
 /** Whom a unit reads, or who reads it, in the chosen heads and by the chosen measure. */
 
-import { measured } from "../data/book.js";
+import { measured } from "../data/level.js";
 
 /**
  * @typedef {import("../data/types.js").App} App
  * @typedef {import("../data/types.js").Row} Row
  * @typedef {import("../data/types.js").State} State
- * @typedef {import("../data/book.js").LevelView} LevelView
+ * @typedef {import("../data/level.js").LevelView} LevelView
  */
 
 /** @typedef {"readers" | "keys"} SideName */

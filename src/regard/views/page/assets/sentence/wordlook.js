@@ -8,7 +8,7 @@ import { shown } from "../data/state.js";
 
 /**
  * @typedef {import("../data/types.js").State} State
- * @typedef {import("../data/book.js").LevelView} LevelView
+ * @typedef {import("../data/level.js").LevelView} LevelView
  * @typedef {import("./partners.js").Partners} Partners
  * @typedef {import("./partners.js").SideName} SideName
  */

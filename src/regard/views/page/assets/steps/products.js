@@ -8,7 +8,7 @@ import { cellAt, largestSize, vectorStrip } from "./vectors.js";
 
 /** @typedef {import("./steprow.js").StepRow} StepRow */
 /** @typedef {import("./keytable.js").Choice} Choice */
-/** @typedef {ReturnType<import("../data/book.js").StepsView["terms"]>[number]} Term */
+/** @typedef {ReturnType<import("../data/stepsview.js").StepsView["terms"]>[number]} Term */
 
 const FIRST_TERMS = 8;
 

@@ -4,7 +4,7 @@
 import { decimalsOf, fixed, fraction, numeral } from "../data/numbers.js";
 
 /** @typedef {import("../data/book.js").Book} Book */
-/** @typedef {import("../data/book.js").StepsView} StepsView */
+/** @typedef {import("../data/stepsview.js").StepsView} StepsView */
 /** @typedef {import("../data/types.js").StepsOfLayer} StepsOfLayer */
 /** @typedef {"score" | "scaled" | "masked" | "exponential" | "weight" | "share"} KeyNumber */
 /** @typedef {"score" | "scaled" | "masked" | "query" | "key" | "value" | "output"} Plain */
