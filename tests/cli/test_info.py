@@ -70,6 +70,15 @@ def test_which_instructions_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "REGARD_ISA is 'v9': this processor runs" in result.output
 
 
+@pytest.mark.skipif(not native.is_built(), reason="regard was installed without a compiler")
+def test_what_has_not_run_on_its_processor_is_not_taken_unasked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("REGARD_ISA", raising=False)
+    proved = [name for name in native.instruction_sets() if not name.startswith("v4")]
+    assert native.instruction_set() == proved[0]
+
+
 def test_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_kernels", lambda: None)
     assert "loop; native was not built" in CliRunner().invoke(main, ["info"]).output

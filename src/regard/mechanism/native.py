@@ -54,7 +54,9 @@ def instruction_sets() -> list[str]:
 
 
 def instruction_set() -> str | None:
-    """The variant that runs: the fastest, or the one that REGARD_ISA names; None if not built.
+    """The variant that runs; None if not built.
+
+    The one that REGARD_ISA names, else the fastest of those that have run on a real processor.
 
     Raises BackendError for a REGARD_ISA that this processor cannot execute.
     """
