@@ -1,11 +1,10 @@
 // The kernel as Python sees it: a Problem to fill in, run(), and which variants there are.
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -17,8 +16,6 @@ using regard::Problem;
 
 namespace {
 
-using Address = std::uintptr_t;
-using Strides = std::array<int64_t, 4>;
 using Clock = std::chrono::steady_clock;
 
 // Python's signals are looked at by the caller's thread, at most this often: it takes the GIL.
@@ -54,19 +51,44 @@ void run(const Problem& problem, const std::string& isa) {
   if (!done) throw nb::python_error();  // what the signal's handler raised
 }
 
+// Where an object keeps its numbers: a NumPy array, or anything else with Python's buffers.
+class Buffer {
+ public:
+  Buffer(nb::handle object, int wanted) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, wanted) != 0) throw nb::python_error();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  const Py_buffer* operator->() const { return &view_; }
+
+ private:
+  Py_buffer view_;
+};
+
+// A place in the Problem for somebody else's memory, which lives as long as the Problem does.
+template <typename Set>
+void memory(nb::class_<Problem>& problem, const char* name, Set set) {
+  problem.def_prop_rw(name, nullptr, set, nb::for_setter(nb::keep_alive<1, 2>()));
+}
+
 template <auto field>
 void pointer(nb::class_<Problem>& problem, const char* name) {
   using Pointer = std::remove_reference_t<decltype(std::declval<Problem>().*field)>;
-  problem.def_prop_rw(
-      name, [](const Problem& p) { return reinterpret_cast<Address>(p.*field); },
-      [](Problem& p, Address address) { p.*field = reinterpret_cast<Pointer>(address); });
+  constexpr bool is_read = std::is_const_v<std::remove_pointer_t<Pointer>>;
+  memory(problem, name, [](Problem& p, nb::handle object) {
+    const Buffer buffer(object, is_read ? PyBUF_SIMPLE : PyBUF_WRITABLE);
+    p.*field = static_cast<Pointer>(buffer->buf);
+  });
 }
 
 template <Array Problem::*field>
 void array(nb::class_<Problem>& problem, const char* name) {
-  problem.def(name, [](Problem& p, Address address, const Strides& strides) {
-    p.*field = {reinterpret_cast<const char*>(address),
-                {strides[0], strides[1], strides[2], strides[3]}};
+  memory(problem, name, [](Problem& p, nb::handle object) {
+    const Buffer buffer(object, PyBUF_STRIDES);
+    if (buffer->ndim != 4) throw nb::value_error("expected an array with four axes");
+    p.*field = {static_cast<const char*>(buffer->buf), {}};
+    std::copy_n(buffer->strides, 4, (p.*field).stride);
   });
 }
 
@@ -98,11 +120,11 @@ NB_MODULE(_kernels, module) {
       .def_rw("groups", &Problem::groups)
       .def_rw("thumbnail", &Problem::thumbnail)
       .def_rw("threads", &Problem::threads);
-  array<&Problem::query>(problem, "set_query");
-  array<&Problem::key>(problem, "set_key");
-  array<&Problem::value>(problem, "set_value");
-  array<&Problem::allowed>(problem, "set_allowed");
-  array<&Problem::bias>(problem, "set_bias");
+  array<&Problem::query>(problem, "query");
+  array<&Problem::key>(problem, "key");
+  array<&Problem::value>(problem, "value");
+  array<&Problem::allowed>(problem, "allowed");
+  array<&Problem::bias>(problem, "bias");
   pointer<&Problem::output>(problem, "output");
   pointer<&Problem::sinks>(problem, "sinks");
   pointer<&Problem::offset>(problem, "offset");

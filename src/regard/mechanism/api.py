@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 BACKENDS: Final = ("auto", "loop", "native")
 
+_NOTHING: Final = Ask()
+
 
 def attention(
     query: Float[Any, "*leading queries dim"],
@@ -55,7 +57,7 @@ def attention(
         raise InputError("value is None: expected the values; regard.readings needs none.")
     call = check(query, key, value, mask=mask, scale=scale, softcap=softcap, sinks=sinks)
     is_native = _is_native(backend, call)
-    flat = _flat(Ask() if ask is None else ask, call)
+    flat = _flat(_NOTHING if ask is None else ask, call)
     return native.attend(call, flat) if is_native else loop.attend(call, flat)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -209,3 +210,14 @@ def is_masked(array: Any) -> bool:
     """Whether this is NumPy's masked array; numpy.ma is not imported to find out."""
     # another thread may be importing it just now; then no array can be one of its own yet
     return isinstance(array, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
+
+
+def dtype_name(array: Any) -> str:
+    """A dtype as both libraries call it, "float32"."""
+    return _name(array.dtype)
+
+
+@cache
+def _name(dtype: Any) -> str:
+    # NumPy spends longer on the name of a dtype than a small call takes in all
+    return str(dtype).removeprefix("torch.")

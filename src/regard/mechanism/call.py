@@ -85,19 +85,14 @@ def check(
 ) -> Call:
     """Check the arguments of a call, as `attention` describes them. Raises InputError."""
     given = {"query": query, "key": key, "value": value}
-    arrays = arrays_of(
-        **{name: array for name, array in given.items() if name != "value" or array is not None}
-    )
+    if value is None:
+        del given["value"]
+    arrays = arrays_of(**given)
     sizes = measure(query, key, value)
-    mask = as_mask(mask)
-    for name in ("allowed", "bias"):
-        if getattr(mask, name) is not None:
-            check_companion(name, getattr(mask, name), arrays, query)
-    flat = mask.flatten(sizes)
-    flat = replace(flat, allowed=_taken(arrays, flat.allowed), bias=_taken(arrays, flat.bias))
+    flat = _checked_mask(mask, sizes, arrays, query)
     few = _checked_sinks(sinks, sizes, arrays, query)
-    query, key = (arrays.take(_four_axes(array)) for array in (query, key))
-    values = key[..., :0] if value is None else arrays.take(_four_axes(value))
+    query, key = _four_axes(arrays.take(query)), _four_axes(arrays.take(key))
+    values = key[..., :0] if value is None else _four_axes(arrays.take(value))
     return Call(
         arrays=arrays,
         sizes=sizes,
@@ -109,6 +104,17 @@ def check(
         sinks=few,
         mask=flat,
     )
+
+
+def _checked_mask(mask: Any, sizes: Sizes, arrays: Arrays, query: Any) -> FlatMask:
+    checked = as_mask(mask)
+    for name in ("allowed", "bias"):
+        if getattr(checked, name) is not None:
+            check_companion(name, getattr(checked, name), arrays, query)
+    flat = checked.flatten(sizes)
+    if flat.allowed is None and flat.bias is None:
+        return flat
+    return replace(flat, allowed=_taken(arrays, flat.allowed), bias=_taken(arrays, flat.bias))
 
 
 def _checked_sinks(
@@ -125,7 +131,7 @@ def _taken(arrays: Arrays, array: Any | None) -> Any | None:
 
 
 def _four_axes(array: Any) -> Any:
-    return array.reshape((1,) * (4 - array.ndim) + tuple(array.shape)) if array.ndim < 4 else array
+    return array[(None,) * (4 - array.ndim)]
 
 
 def _largest(values: Float[Any, "keys value_dim"]) -> float:

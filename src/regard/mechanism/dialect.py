@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from regard.errors import InputError
-from regard.mechanism.arrays import Arrays, NumpyArrays, is_masked
+from regard.mechanism.arrays import Arrays, NumpyArrays, dtype_name, is_masked
 from regard.mechanism.tensors import CpuTensors, TorchArrays
 
 _ACCUMULATES_IN: Final = {
@@ -28,8 +28,10 @@ def arrays_of(**given: Any) -> Arrays:
     decides.
     """
     first, model = next(iter(given.items()))
+    library, device = _library(model), getattr(model, "device", None)
     for name, array in given.items():
-        if _library(array) is None:
+        own = _library(array)
+        if own is None:
             raise InputError(
                 f"{name} is {type(array).__name__}: expected a NumPy array or a torch tensor."
             )
@@ -37,9 +39,9 @@ def arrays_of(**given: Any) -> Arrays:
             raise InputError(
                 f"{name} is a masked array, whose mask would be ignored: pass mask= instead."
             )
-        if _library(array) != _library(model):
+        if own != library:
             raise InputError(
-                f"{first} is a {_library(model)} array and {name} a {_library(array)} one: "
+                f"{first} is a {library} array and {name} a {own} one: "
                 "pass all arrays of one library."
             )
         if array.dtype != model.dtype:
@@ -47,11 +49,11 @@ def arrays_of(**given: Any) -> Arrays:
                 f"{first} is {dtype_name(model)} and {name} is {dtype_name(array)}: "
                 "convert one of them."
             )
-        if getattr(array, "device", None) != getattr(model, "device", None):
+        if getattr(array, "device", None) != device:
             raise InputError(
-                f"{first} is on {model.device} and {name} on {array.device}: move one of them."
+                f"{first} is on {device} and {name} on {array.device}: move one of them."
             )
-        if _library(array) == "torch":
+        if own == "torch":
             _check_plain(name, array)
         if getattr(array, "requires_grad", False):
             raise InputError(
@@ -64,11 +66,15 @@ def arrays_of(**given: Any) -> Arrays:
             f"{first} has dtype {dtype}: expected float16, bfloat16 (torch), float32 or float64. "
             "Convert it; nothing is cast for you."
         )
-    if _library(model) == "torch":
-        if model.device.type == "cpu":
-            return CpuTensors(_ACCUMULATES_IN[dtype])
-        return TorchArrays(_ACCUMULATES_IN[dtype], model.device)
-    return NumpyArrays(_ACCUMULATES_IN[dtype])
+    return _dialect(_ACCUMULATES_IN[dtype], device if library == "torch" else None)
+
+
+@cache
+def _dialect(dtype: str, device: Any | None) -> Arrays:
+    # one serves every call, since a dialect keeps nothing of any
+    if device is None:
+        return NumpyArrays(dtype)
+    return CpuTensors(dtype) if device.type == "cpu" else TorchArrays(dtype, device)
 
 
 def check_companion(name: str, array: Any, arrays: Arrays, query: Any) -> None:
@@ -130,14 +136,3 @@ def _library(array: Any) -> str | None:
         return "numpy"
     torch = sys.modules.get("torch")
     return "torch" if torch is not None and isinstance(array, torch.Tensor) else None
-
-
-def dtype_name(array: Any) -> str:
-    """A dtype as both libraries call it, "float32"."""
-    return _name(array.dtype)
-
-
-@cache
-def _name(dtype: Any) -> str:
-    # NumPy spends longer on the name of a dtype than a small call takes in all
-    return str(dtype).removeprefix("torch.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import InputError
+from regard.mechanism.arrays import dtype_name
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Int32, Int64
@@ -138,10 +139,13 @@ class FlatMask:
     bias: Float[Any, "batch heads queries keys"] | None
 
 
+_NOTHING_HIDDEN: Final = Mask()
+
+
 def as_mask(mask: Any) -> Mask:
     """`mask=` as people write it: None, a Mask, a bool array (allowed) or a float one (bias)."""
     if mask is None:
-        return Mask()
+        return _NOTHING_HIDDEN
     if isinstance(mask, Mask):
         return mask
     if hasattr(mask, "dtype") and hasattr(mask, "shape"):
@@ -165,7 +169,7 @@ def _is_whole(number: Any) -> bool:
 
 def _kind(array: Any) -> str:
     """'bool', 'float', 'int' or another kind, alike for NumPy and torch dtypes."""
-    name = str(array.dtype).removeprefix("torch.")
+    name = dtype_name(array)
     if name == "bool":
         return "bool"
     return "float" if name.startswith(("float", "bfloat")) else name.rstrip("0123456789")
@@ -186,7 +190,10 @@ def whole_numbers(name: str, values: Any) -> Int64[np.ndarray, "..."]:
 def _per_item(
     name: str, value: Any, default: int, batch: int, low: int, high: int
 ) -> Int64[np.ndarray, " batch"]:
-    numbers = whole_numbers(name, default if value is None else value)
+    value = default if value is None else value
+    if _is_whole(value) and low <= value <= high:
+        return np.array([value] * batch, np.int64)
+    numbers = whole_numbers(name, value)
     if numbers.ndim > 1 or (numbers.ndim == 1 and numbers.shape[0] != batch):
         raise InputError(
             f"{name} has shape {numbers.shape} and the batch is {batch}: "

@@ -6,6 +6,7 @@ float64 and other devices stay with the loop.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from regard.errors import BackendError
-from regard.mechanism.dialect import dtype_name
+from regard.mechanism.arrays import dtype_name
 from regard.mechanism.mask import UNLIMITED
 from regard.mechanism.readings import AttentionResult, FlatAsk, Readings, reading_shapes
 from regard.mechanism.threads import num_threads
@@ -91,13 +92,13 @@ def check_serves(call: Call) -> None:
 def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     """Every row of the result, and the readings of the asked ones."""
     sizes, arrays = call.sizes, call.arrays
-    output = arrays.blank(call.query, sizes.batch, sizes.heads, sizes.queries, sizes.value_dim)
+    output = arrays.blank(call.query, *sizes.leading, sizes.queries, sizes.value_dim)
     rows = np.arange(sizes.queries)
-    places = np.full(sizes.queries, -1)
+    places = np.empty(sizes.queries, np.int64)
+    places.fill(-1)
     if reading_shapes(ask, sizes):
         places[ask.queries] = np.arange(len(ask.queries))
     readings = _run(call, ask, rows, places, output)
-    output = output.reshape((*sizes.leading, sizes.queries, sizes.value_dim))
     return AttentionResult(arrays.give(output), readings)
 
 
@@ -114,109 +115,93 @@ def _run(
     places: Int64[np.ndarray, " rows"],
     output: Any | None,
 ) -> Readings:
-    kernels, sizes = _kernels(), call.sizes
+    kernels = _kernels()
     problem = kernels.Problem()
-    for name in ("batch", "heads", "kv_heads", "queries", "keys", "dim", "value_dim"):
-        setattr(problem, name, getattr(sizes, name))
-    problem.number = NUMBERS[dtype_name(call.query)]
-    problem.scale = call.scale
-    problem.softcap = call.softcap or 0.0
-    problem.threads = num_threads()
-    problem.set_query(*_place(call.query))
-    problem.set_key(*_place(call.given_key))
+    _write_arrays(problem, call)
     if output is not None:
-        problem.output = _place(output)[0]
-    if sizes.value_dim and (output is not None or ask.share):
-        problem.set_value(*_place(call.given_value))
-    kept = [_write_mask(problem, call), _write_ask(problem, ask, sizes.keys, rows, places)]
-    filled = _places_of_readings(problem, call, ask)
+        problem.output = _memory(output)
+    if call.sizes.value_dim and (output is not None or ask.share):
+        problem.value = _memory(call.given_value)
+    _write_mask(problem, call)
+    _write_ask(problem, ask, call.sizes.keys)
+    problem.rows, problem.row_query, problem.row_place = len(rows), rows, places
+    problem.threads = num_threads()
+    filled = _room_for_readings(problem, call, ask)
     try:
         kernels.run(problem)
     except ValueError as error:
         raise BackendError(f"{error} Unset it, or name one of those.") from None
-    del kept  # the kernel held their addresses until here
     if "thumbnail" in filled:
         blocks = np.arange(len(ask.queries)) * ask.thumbnail // max(len(ask.queries), 1)
         rows_of = np.bincount(blocks, minlength=ask.thumbnail).clip(1)
         filled["thumbnail"] /= rows_of.astype(np.float32)[:, None]
-    given = {
-        name: call.arrays.give(array.reshape(sizes.leading + array.shape[2:]))
-        for name, array in filled.items()
-    }
+    given = {name: call.arrays.give(array) for name, array in filled.items()}
     return Readings(backend="native", queries=ask.queries, **given)
 
 
-def _write_mask(problem: Any, call: Call) -> list[Any]:
-    """Fill in the mask and the sinks; gives what must stay alive."""
+def _write_arrays(problem: Any, call: Call) -> None:
+    """Fill in the sizes, and what scores are made of."""
+    for name in ("batch", "heads", "kv_heads", "queries", "keys", "dim", "value_dim"):
+        setattr(problem, name, getattr(call.sizes, name))
+    problem.number = NUMBERS[dtype_name(call.query)]
+    problem.query, problem.key = _memory(call.query), _memory(call.given_key)
+    problem.scale, problem.softcap = call.scale, call.softcap or 0.0
+    if call.sinks is not None:
+        problem.sinks = call.sinks.astype(np.float32)
+
+
+def _write_mask(problem: Any, call: Call) -> None:
+    """Fill in which keys a query may see."""
     mask = call.mask
     problem.left, problem.right, problem.unlimited = mask.left, mask.right, UNLIMITED
-    kept: dict[str, Any] = {"offset": mask.offset, "lengths": mask.lengths}
-    if call.sinks is not None:
-        kept["sinks"] = call.sinks.astype(np.float32)
+    problem.offset, problem.lengths = mask.offset, mask.lengths
     if mask.query_segments is not None:
-        kept |= {"query_segments": mask.query_segments, "key_segments": mask.key_segments}
+        problem.query_segments, problem.key_segments = mask.query_segments, mask.key_segments
         # (batch, 2, queries), said in full: of no queries nothing else would tell it
         reach = np.array(call.eyes.reach, np.int64).reshape(call.sizes.batch, 2, call.sizes.queries)
-        first, last = np.ascontiguousarray(reach.swapaxes(0, 1))
-        kept |= {"first_key": first, "last_key": last}
-    for name, array in kept.items():
-        setattr(problem, name, array.ctypes.data)
+        problem.first_key, problem.last_key = np.ascontiguousarray(reach.swapaxes(0, 1))
     if mask.allowed is not None:
-        problem.set_allowed(*_place(mask.allowed))
+        problem.allowed = _memory(mask.allowed)
     if mask.bias is not None:
-        problem.set_bias(*_place(mask.bias))
-        problem.bias_number = NUMBERS[dtype_name(mask.bias)]
-    return list(kept.values())
+        problem.bias, problem.bias_number = _memory(mask.bias), NUMBERS[dtype_name(mask.bias)]
 
 
-def _write_ask(
-    problem: Any,
-    ask: FlatAsk,
-    keys: int,
-    rows: Int64[np.ndarray, " rows"],
-    places: Int64[np.ndarray, " rows"],
-) -> list[Any]:
-    """Fill in which rows are computed and what is read of them; gives what must stay alive."""
-    kept = {"row_query": np.ascontiguousarray(rows), "row_place": np.ascontiguousarray(places)}
-    problem.rows, problem.asked = len(rows), len(ask.queries)
-    problem.top, problem.thumbnail = ask.top, ask.thumbnail
+def _write_ask(problem: Any, ask: FlatAsk, keys: int) -> None:
+    """Fill in what is read of the asked rows."""
+    problem.asked, problem.top, problem.thumbnail = len(ask.queries), ask.top, ask.thumbnail
     if len(ask.rows):
-        kept["kept_at"] = np.full(len(ask.queries), -1)
-        kept["kept_at"][ask.rows] = np.arange(len(ask.rows))
-        problem.kept = len(ask.rows)
+        kept_at = np.full(len(ask.queries), -1)
+        kept_at[ask.rows] = np.arange(len(ask.rows))
+        problem.kept, problem.kept_at = len(ask.rows), kept_at
     if len(ask.columns):
-        kept["columns"] = np.ascontiguousarray(ask.columns)
-        problem.column_count = len(ask.columns)
+        problem.column_count, problem.columns = len(ask.columns), ask.columns
     if ask.labels is not None:
         # runs of keys of one label are summed at once
         starts = np.flatnonzero(np.diff(ask.labels, prepend=-2))
-        kept["span_start"] = np.append(starts, keys)
-        kept["span_group"] = ask.labels[starts].astype(np.int64)
+        problem.span_start = np.append(starts, keys)
+        problem.span_group = ask.labels[starts].astype(np.int64)
         problem.spans, problem.groups = len(starts), ask.groups
-    for name, array in kept.items():
-        setattr(problem, name, array.ctypes.data)
-    return list(kept.values())
 
 
-def _places_of_readings(problem: Any, call: Call, ask: FlatAsk) -> dict[str, Any]:
-    """Memory for every reading asked for, and its address in the problem."""
-    sizes = call.sizes
+def _room_for_readings(problem: Any, call: Call, ask: FlatAsk) -> dict[str, Any]:
+    """Memory for every reading asked for, which the problem names too."""
+    leading = call.sizes.leading
     filled: dict[str, Any] = {}
-    for name, shape in reading_shapes(ask, sizes).items():
-        whole = (sizes.batch, sizes.heads, *shape)
+    for name, shape in reading_shapes(ask, call.sizes).items():
+        whole = (*leading, *shape)
         if name in ("top_index", "eligible"):
             filled[name] = np.empty(whole, np.int32)
         elif name in _WRITTEN_IN_PART:
             filled[name] = np.zeros(whole, np.float32)
         else:
             filled[name] = call.arrays.empty(*whole)
-        setattr(problem, _WHERE.get(name, name), filled[name].ctypes.data)
+        setattr(problem, _WHERE.get(name, name), filled[name])
     return filled
 
 
-def _place(array: Any) -> tuple[int, tuple[int, ...]]:
-    """Address and strides in bytes of an array with four axes."""
+def _memory(array: Any) -> np.ndarray:
+    """The same memory as a NumPy array: of bfloat16, which NumPy lacks, the bits."""
     if isinstance(array, np.ndarray):
-        return array.ctypes.data, array.strides
-    size = array.element_size()
-    return array.data_ptr(), tuple(stride * size for stride in array.stride())
+        return array
+    bits: np.ndarray = array.view(sys.modules["torch"].int16).numpy()
+    return bits

@@ -6,6 +6,7 @@ the loop reads, and that a compiled kernel can read.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -117,14 +118,8 @@ class Ask:
         """
         queries = _chosen_queries(self.queries, sizes.queries)
         rows = _indices("rows", self.rows, sizes.queries, "queries")
-        place = np.full(sizes.queries if len(rows) else 0, -1)
         if len(rows):
-            place[queries] = np.arange(len(queries))
-        for row in rows[place[rows] < 0]:
-            raise InputError(
-                f"rows asks for query {row}, which is not among queries: "
-                "add it there, or leave queries at None for all."
-            )
+            rows = _places(rows, queries, sizes.queries)
         labels, groups = _groups(self.groups, sizes.keys)
         flat = FlatAsk(
             queries=queries,
@@ -134,7 +129,7 @@ class Ask:
             lse=bool(self.lse),
             max_score=bool(self.max_score),
             received=bool(self.received),
-            rows=place[rows],
+            rows=rows,
             columns=_indices("columns", self.columns, sizes.keys, "keys"),
             labels=labels,
             groups=groups,
@@ -230,21 +225,25 @@ class AttentionResult(NamedTuple):
 def reading_shapes(ask: FlatAsk, sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shape after the leading axes of every reading asked for, by its name."""
     asked = len(ask.queries)
-    wanted = {
-        "top_index": (ask.top > 0, (asked, ask.top)),
-        "top_weight": (ask.top > 0, (asked, ask.top)),
-        "top_share": (ask.share, (asked, ask.top)),
-        "entropy": (ask.entropy, (asked,)),
-        "lse": (ask.lse, (asked,)),
-        "max_score": (ask.max_score, (asked,)),
-        "received": (ask.received, (sizes.keys,)),
-        "eligible": (ask.received, (sizes.keys,)),
-        "rows": (len(ask.rows) > 0, (len(ask.rows), sizes.keys)),
-        "columns": (len(ask.columns) > 0, (asked, len(ask.columns))),
-        "group_mass": (ask.labels is not None, (asked, ask.groups)),
-        "thumbnail": (ask.thumbnail > 0, (ask.thumbnail, ask.thumbnail)),
-    }
-    return {name: shape for name, (is_asked, shape) in wanted.items() if is_asked}
+    shapes: dict[str, tuple[int, ...]] = {}
+    if ask.top:
+        shapes["top_index"] = shapes["top_weight"] = (asked, ask.top)
+    if ask.share:
+        shapes["top_share"] = (asked, ask.top)
+    for name in ("entropy", "lse", "max_score"):
+        if getattr(ask, name):
+            shapes[name] = (asked,)
+    if ask.received:
+        shapes["received"] = shapes["eligible"] = (sizes.keys,)
+    if len(ask.rows):
+        shapes["rows"] = (len(ask.rows), sizes.keys)
+    if len(ask.columns):
+        shapes["columns"] = (asked, len(ask.columns))
+    if ask.labels is not None:
+        shapes["group_mass"] = (asked, ask.groups)
+    if ask.thumbnail:
+        shapes["thumbnail"] = (ask.thumbnail, ask.thumbnail)
+    return shapes
 
 
 _INSTEAD: Final = {
@@ -261,7 +260,7 @@ _INSTEAD: Final = {
 def _check_sizes(ask: FlatAsk, sizes: Sizes, itemsize: int) -> None:
     for name, shape in reading_shapes(ask, sizes).items():
         if name in _INSTEAD:
-            numbers = sizes.batch * sizes.heads * int(np.prod(shape, dtype=np.int64))
+            numbers = sizes.batch * sizes.heads * math.prod(shape)
             check_budget(
                 f"{name} of shape {shape} for every head", numbers, itemsize, _INSTEAD[name]
             )
@@ -290,6 +289,21 @@ def _indices(name: str, values: Any, count: int, axis: str) -> Int64[np.ndarray,
     if (np.diff(np.sort(indices)) == 0).any():
         raise InputError(f"{name} names one of the {axis} twice: give each once.")
     return indices
+
+
+def _places(
+    rows: Int64[np.ndarray, " rows"], queries: Int64[np.ndarray, " asked"], count: int
+) -> Int64[np.ndarray, " rows"]:
+    """Where each of `rows` stands among the asked `queries`."""
+    place = np.full(count, -1)
+    place[queries] = np.arange(len(queries))
+    places: Int64[np.ndarray, " rows"] = place[rows]
+    for row in rows[places < 0]:
+        raise InputError(
+            f"rows asks for query {row}, which is not among queries: "
+            "add it there, or leave queries at None for all."
+        )
+    return places
 
 
 def _groups(groups: Any, keys: int) -> tuple[Int32[np.ndarray, " keys"] | None, int]:

@@ -85,5 +85,5 @@ def measure(query: Any, key: Any, value: Any | None) -> Sizes:
 
 
 def _four(array: Any) -> tuple[int, int, int, int]:
-    shape = (1,) * (4 - array.ndim) + tuple(int(size) for size in array.shape)
-    return shape[0], shape[1], shape[2], shape[3]
+    batch, heads, tokens, dim = (1,) * (4 - array.ndim) + tuple(map(int, array.shape))
+    return batch, heads, tokens, dim

@@ -166,4 +166,4 @@ class CpuTensors(NumpyArrays):
         return super().blank(model, *shape)
 
     def _is_tensor(self, array: Any) -> bool:
-        return isinstance(array, self.torch.Tensor)
+        return not isinstance(array, np.ndarray)
