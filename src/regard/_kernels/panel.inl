@@ -8,12 +8,18 @@ constexpr float NO_SHIFT_BELOW = 60.0f;
 struct Row {
   int64_t head, query, place;
   Span sight;
-  float shift, total, largest, lse;
-  float inverse;    // 1 / total
-  float reference;  // what the moment's scores are counted from
+  float shift;    // its powers are of score - shift; -inf before it has any
+  float largest;  // score so far, which the moment's scores are counted from
+  float total, lse;
+  float inverse;      // 1 / total
+  float bar;          // weights above it are among the largest so far
+  int64_t held;       // of the largest weights
   int32_t* eligible;  // of its head and run, or null
-  bool spoiled;  // a NaN, or an infinite score, has reached it
+  bool spoiled;       // a NaN, or an infinite score, has reached it
 };
+
+// A shift or a largest score to subtract; 0 where no score has been found yet.
+INLINE float or_zero(float score) { return score == -INFINITE ? 0 : score; }
 
 // MR rows that the product kernel takes at once, and the blocks of keys that one of them may see.
 struct Tile {
@@ -39,16 +45,24 @@ struct Panel {
   Gathered* gathered = nullptr;
   Row* row = nullptr;
   Tile* tile = nullptr;
-  int64_t* chosen = nullptr;  // room for the candidates of one row, and to sort them
 };
 
 INLINE float* cells(const Panel& n, int64_t row, int64_t key) {
   return n.scores + row * n.stride + (key - n.base);
 }
 
-// A bound of the scores' size, by Cauchy-Schwarz; powers are multiplied with values, so the size
-// of those comes on top. What is not finite is left out: it spoils its rows with or without a
-// shift, and must not change, by as little as a rounding, rows that do not see it.
+// How far a score may lie from its shift: powers are multiplied with values, and neither the
+// products nor their sums may leave the range of float32.
+static float room_around(const Panel& n) {
+  const float size = n.head.largest_value;
+  if (size == 0) return NO_SHIFT_BELOW;
+  const float room = NO_SHIFT_BELOW - __builtin_fabsf((float)__builtin_log((double)size));
+  return room > 0 ? room : 0;
+}
+
+// A bound of the scores' size, by Cauchy-Schwarz. What is not finite is left out: it spoils its
+// rows with or without a shift, and must not change, by as little as a rounding, rows that do not
+// see it.
 static float highest_score(const Panel& n) {
   const Problem& p = n.p;
   if (p.bias.data) return INFINITE;
@@ -69,8 +83,7 @@ static float highest_score(const Panel& n) {
       const float sink = __builtin_fabsf(p.sinks[n.row[i].head]);
       if (sink > highest) highest = sink;
     }
-  const float size = n.head.largest_value;
-  return size == 0 ? highest : highest + __builtin_fabsf((float)__builtin_log((double)size));
+  return highest;
 }
 
 // Asks for the part of the next `bytes` that falls to one tile of several: packed keys and values
@@ -99,7 +112,7 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
 #if REGARD_PAIRS
       if (n.plan.pairs) {
         product_pairs(tile.rows, n.query_pairs + tile.first * depth, depth, block, depth,
-                      cells(n, tile.first, k), n.stride, false);
+                      cells(n, tile.first, k), n.stride, false, n.p.scale);
         continue;
       }
 #endif
@@ -114,8 +127,6 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
     for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i) {
       const Row& row = n.row[i];
       float* at = cells(n, i, from);
-      if (n.plan.pairs)  // their queries are as they were given
-        for (int64_t j = 0; j < to - from; j += W) store(at + j, load(at + j) * p.scale);
       if (p.softcap != 0) cap_row(at, to - from, p.softcap);
       const int64_t begin = least(most(row.sight.low, from), to);
       const int64_t end = most(least(row.sight.high, to), begin);
@@ -146,7 +157,8 @@ static void mix_pairs(Panel& n, int64_t first, int64_t last) {
       if (from >= to) continue;
       product_pairs(tile.rows, n.weight_pairs + tile.first * STRIDE, STRIDE,
                     columns + from * NR / 2, (to - from) / 2,
-                    n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
+                    n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true,
+                    1);
     }
   }
 }
@@ -213,62 +225,66 @@ static bool sees_something(const Panel& n, const Row& row) {
   return false;
 }
 
-// What to subtract from each row: its largest score, or the sink; 0 where nothing is seen.
-// -inf where every seen score is -inf: then -inf - -inf is NaN, as the arithmetic has it.
-static void choose_shifts(Panel& n) {
-  for (int64_t i = 0; i < n.rows; ++i) {
-    Row& row = n.row[i];
-    row.largest = largest_of(n.gathered[i].largest);
-    row.shift = row.largest;
-    if (n.p.sinks && n.p.sinks[row.head] > row.shift) row.shift = n.p.sinks[row.head];
-    if (row.shift == -INFINITE && !sees_something(n, row)) row.shift = 0;
-    row.reference = row.shift;
-  }
+// Moves a row's shift up to `to`; what there is of it so far, up to key `stop`, shrinks by as much.
+static void raise_shift(Panel& n, int64_t i, int64_t stop, float to) {
+  Row& row = n.row[i];
+  const float factor = (float)__builtin_exp((double)row.shift - (double)to);
+  row.shift = to;
+  Gathered& found = n.gathered[i];
+  found.sum *= factor;
+  found.moment *= factor;
+  for (Vector& lane : found.lanes) lane *= factor;
+  float* mixed = n.mixed + i * n.plan.padded_values;
+  for (int64_t c = 0; c < n.plan.padded_values; c += W) store(mixed + c, load(mixed + c) * factor);
+  if (n.plan.whole)
+    for (int64_t key = n.tile[i / MR].low; key < stop; key += W)
+      store(cells(n, i, key), load(cells(n, i, key)) * factor);
 }
 
-// Powers of one block. Without a shift the moment, a sum of power x (score - reference), still is
-// taken about the largest score so far, so that an entropy near 0 loses nothing.
-static void weigh_block(Panel& n, int64_t first, int64_t last, bool shifted, bool moment,
-                        PowerRow power_row) {
+// How the scores of a panel become powers.
+struct Weighing {
+  bool shifted;   // its scores need a shift
+  bool moment;    // entropy is asked for
+  float room;     // how far a score may rise above its row's shift before that moves
+  PowerRow powers;
+};
+
+// Powers of one block. Where scores need a shift, it is the largest score of the first block that
+// has one, and it moves only when one lies far above: later blocks seldom hold one. The moment, a
+// sum of power x (score - largest), always is taken about the largest score so far, so that an
+// entropy near 0 loses nothing.
+static void weigh_block(Panel& n, int64_t first, int64_t last, const Weighing& how) {
   for (int64_t t = 0; t < n.tiles; ++t) {
     const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
     if (from >= to) continue;
     for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i) {
       Row& row = n.row[i];
-      if (moment && !shifted) {
-        Gathered& found = n.gathered[i];
-        largest_row(cells(n, i, from), to - from, &found);
-        const float largest = largest_of(found.largest);
+      Gathered& found = n.gathered[i];
+      float* at = cells(n, i, from);
+      if (how.shifted || how.moment) {
+        const float largest = largest_yet(at, to - from, &found);
         if (largest > row.largest) {
           if (row.largest != -INFINITE) found.moment -= found.sum * (largest - row.largest);
-          row.largest = row.reference = largest;
+          row.largest = largest;
         }
+        if (how.shifted && largest > row.shift + how.room) raise_shift(n, i, from, largest);
       }
-      power_row(cells(n, i, from), to - from, row.reference, n.gathered + i);
+      how.powers(at, to - from, or_zero(row.shift), or_zero(row.largest), &found);
     }
   }
 }
 
-static void largest_block(Panel& n, int64_t first, int64_t last) {
-  for (int64_t t = 0; t < n.tiles; ++t) {
-    const int64_t from = most(first, n.tile[t].low), to = least(last, n.tile[t].high);
-    if (from >= to) continue;
-    for (int64_t i = n.tile[t].first; i < n.tile[t].first + n.tile[t].rows; ++i)
-      largest_row(cells(n, i, from), to - from, n.gathered + i);
-  }
-}
-
-static void add_up(Panel& n, bool shifted, bool moment) {
+static void add_up(Panel& n) {
   for (int64_t i = 0; i < n.rows; ++i) {
     Row& row = n.row[i];
     const Gathered& found = n.gathered[i];
+    const double shift = or_zero(row.shift);
     float total = sum_of(found.sum);
-    if (n.p.sinks)
-      total += (float)__builtin_exp((double)n.p.sinks[row.head] - (double)row.shift);
-    if (!shifted && !moment) row.largest = largest_of(found.largest);
-    // no seen power is 0 without a shift, unless every seen score is -inf: then 0 / 0
-    if (!shifted && total == 0 && sees_something(n, row)) total = NOT_A_NUMBER;
-    row.lse = (float)((double)row.shift + __builtin_log((double)total));
+    if (n.p.sinks) total += (float)__builtin_exp((double)n.p.sinks[row.head] - shift);
+    row.largest = largest_of(found.largest);
+    // some seen power is above 0, unless every seen score is -inf: then 0 / 0
+    if (total == 0 && sees_something(n, row)) total = NOT_A_NUMBER;
+    row.lse = (float)(shift + __builtin_log((double)total));
     row.spoiled = is_nan(total);
     row.total = row.spoiled || total == 0 ? 1 : total;
   }
@@ -281,7 +297,7 @@ static void spoil(Panel& n) {
     if (!row.spoiled) continue;
     for (int64_t c = 0; c < n.plan.padded_values; ++c)
       n.mixed[i * n.plan.padded_values + c] = NOT_A_NUMBER;
-    if (n.base != n.low) continue;  // only the last block is there, and nobody asks for it
+    if (!n.plan.whole) continue;  // only the last block is there, and nobody asks for it
     // the blocks at the edges reach beyond what the row sees: a NaN shift has spoiled them too
     const Tile& tile = n.tile[i / MR];
     for (int64_t key = tile.low; key < tile.high; ++key) {
@@ -318,8 +334,8 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
       row.query = p.row_query[r];
       row.place = p.row_place[r];
       row.sight = sight_of(p, n.batch, row.query);
-      row.shift = row.reference = 0;
       row.largest = -INFINITE;
+      row.held = 0;
       row.eligible = nullptr;
       if (p.received)
         row.eligible = shared.eligible +
@@ -361,34 +377,26 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
   }
 }
 
-// Computes a panel. Where nothing needs whole rows, blocks without a shift overwrite one another:
-// scores then never leave the first two caches.
+// Computes a panel. Where nothing needs whole rows, blocks overwrite one another: scores then
+// never leave the first two caches.
 static void weigh_and_mix(Panel& n) {
   const Problem& p = n.p;
   const bool wants_values = p.value.data && n.plan.padded_values > 0;
-  const bool moment = p.entropy != nullptr, whole = n.plan.whole;
-  const bool shifted = !(highest_score(n) <= NO_SHIFT_BELOW);
+  Weighing how = {};
+  how.room = room_around(n);
+  how.shifted = !(highest_score(n) <= how.room);
+  how.moment = p.entropy != nullptr;
+  how.powers = power_row_for(how.shifted, how.moment, p.max_score != nullptr, p.top > 0);
+  for (int64_t i = 0; i < n.rows; ++i)
+    n.row[i].shift = !how.shifted ? 0 : p.sinks ? p.sinks[n.row[i].head] : -INFINITE;
   n.base = n.low;
-  n.stride = (shifted || whole ? n.high - n.low : least(BLOCK, n.high - n.low)) + 16;
-  const PowerRow power_row = power_row_for(shifted, moment, p.max_score != nullptr, p.top > 0);
+  n.stride = (n.plan.whole ? n.high - n.low : BLOCK) + 16;
   for (int64_t first = n.low; first < n.high; first += BLOCK) {
     const int64_t last = least(first + BLOCK, n.high);
-    if (!shifted && !whole) n.base = first;
+    if (!n.plan.whole) n.base = first;
     score_block(n, first, last);
-    if (shifted) {
-      largest_block(n, first, last);
-      continue;
-    }
-    weigh_block(n, first, last, shifted, moment, power_row);
+    weigh_block(n, first, last, how);
     if (wants_values) mix_block(n, first, last);
   }
-  if (shifted) {
-    choose_shifts(n);
-    for (int64_t first = n.low; first < n.high; first += BLOCK) {
-      const int64_t last = least(first + BLOCK, n.high);
-      weigh_block(n, first, last, shifted, moment, power_row);
-      if (wants_values) mix_block(n, first, last);
-    }
-  }
-  add_up(n, shifted, moment);
+  add_up(n);
 }

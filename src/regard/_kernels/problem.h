@@ -93,7 +93,7 @@ struct Shared {
   float* packs;     // (slots, key_floats + value_floats)
   int32_t* wild;    // (slots, keys)
   // Sums over queries, one set a run and added in order in the end.
-  float* received;      // (batch, heads, runs, keys)
+  float* received;      // (batch, heads, runs, padded_keys)
   int32_t* eligible;    // (batch, heads, sets, keys + 1): differences, or counts with mask cells
   float* small;         // (batch, heads, runs, thumbnail, thumbnail)
   bool (*go_on)(void*);  // false once the call is to stop; asked before every panel

@@ -32,6 +32,7 @@ INLINE void product_tile(const float* a, int64_t a_stride, const float* b, int64
 #if REGARD_PAIRS
 // The same product of bfloat16 numbers, two to a lane: vdpbf16ps adds both products of a pair in
 // one step, so half the steps. A pair is two dims of a key, or one column's values of two keys.
+// Queries keep their bfloat16 numbers, so the scale is a factor of the result.
 
 typedef uint32_t Pair __attribute__((may_alias));
 typedef uint32_t Pairs __attribute__((vector_size(W * 4)));
@@ -55,7 +56,7 @@ INLINE Pairs rounded(Vector x) {
 
 template <int M>
 INLINE void pairs_tile(const Pair* a, int64_t a_stride, const Pair* b, int64_t depth, float* c,
-                       int64_t c_stride, bool add) {
+                       int64_t c_stride, bool add, float factor) {
   Vector sum[M][NV];
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
@@ -75,19 +76,19 @@ INLINE void pairs_tile(const Pair* a, int64_t a_stride, const Pair* b, int64_t d
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v]);
+    for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v] * factor);
 }
 
 static void product_pairs(int64_t rows, const float* a, int64_t a_stride, const float* b,
-                          int64_t depth, float* c, int64_t c_stride, bool add) {
+                          int64_t depth, float* c, int64_t c_stride, bool add, float factor) {
   const Pair *left = (const Pair*)a, *right = (const Pair*)b;
   switch (rows) {
-    case 6: return pairs_tile<6>(left, a_stride, right, depth, c, c_stride, add);
-    case 5: return pairs_tile<5>(left, a_stride, right, depth, c, c_stride, add);
-    case 4: return pairs_tile<4>(left, a_stride, right, depth, c, c_stride, add);
-    case 3: return pairs_tile<3>(left, a_stride, right, depth, c, c_stride, add);
-    case 2: return pairs_tile<2>(left, a_stride, right, depth, c, c_stride, add);
-    default: return pairs_tile<1>(left, a_stride, right, depth, c, c_stride, add);
+    case 6: return pairs_tile<6>(left, a_stride, right, depth, c, c_stride, add, factor);
+    case 5: return pairs_tile<5>(left, a_stride, right, depth, c, c_stride, add, factor);
+    case 4: return pairs_tile<4>(left, a_stride, right, depth, c, c_stride, add, factor);
+    case 3: return pairs_tile<3>(left, a_stride, right, depth, c, c_stride, add, factor);
+    case 2: return pairs_tile<2>(left, a_stride, right, depth, c, c_stride, add, factor);
+    default: return pairs_tile<1>(left, a_stride, right, depth, c, c_stride, add, factor);
   }
 }
 

@@ -1,61 +1,102 @@
 // What was asked for, read off a panel's weights while they are there.
 
-// Sorts `count` numbers of `index` by falling weight, equal ones by rising key: they stand in
-// order of key, and a merge keeps it. `room` holds as many.
-static void sort_by_weight(const float* weights, int64_t* index, int64_t* room, int64_t count) {
-  for (int64_t width = 1; width < count; width *= 2) {
-    for (int64_t start = 0; start < count; start += 2 * width) {
-      const int64_t middle = least(start + width, count), stop = least(start + 2 * width, count);
-      int64_t a = start, b = middle;
-      for (int64_t at = start; at < stop; ++at)
-        room[at] = b >= stop || (a < middle && !(weights[index[b]] > weights[index[a]]))
-                       ? index[a++]
-                       : index[b++];
-    }
-    for (int64_t i = 0; i < count; ++i) index[i] = room[i];
-  }
-}
-
 // The k-th largest of the 4 W lanes' maxima: at most the row's k-th largest weight, since each of
-// those k lanes holds a key that reaches it. Below 0 where fewer lanes than k hold a key.
+// those k lanes holds a key that reaches it. -1 where fewer lanes than k hold a key.
 static float threshold(const Gathered& row, int64_t k) {
   if (k > 4 * W) return -1;
-  float best[4 * W];
-  int64_t held = 0;
-  for (int lane = 0; lane < 4; ++lane)
-    for (int i = 0; i < W; ++i) {
-      const float x = row.lanes[lane][i];
-      if (held == k && !(x > best[k - 1])) continue;
-      int64_t at = held < k ? held++ : k - 1;
-      for (; at > 0 && best[at - 1] < x; --at) best[at] = best[at - 1];
-      best[at] = x;
-    }
-  return held < k ? -1 : best[k - 1];
+  Vector lanes[4] = {row.lanes[0], row.lanes[1], row.lanes[2], row.lanes[3]};
+  float found = -1;
+  for (int64_t i = 0; i < k; ++i) {
+    found = largest_of(larger(larger(lanes[0], lanes[1]), larger(lanes[2], lanes[3])));
+    // equal ones go at once, which only lowers what is found
+    for (Vector& lane : lanes) lane = lane == found ? all(-1) : lane;
+  }
+  return found;
 }
 
-// Keys of one row among which its k largest weights are, into `found`, in order of key.
-static int64_t candidates(const Panel& n, int64_t i, int64_t k, int64_t* found) {
-  const Row& row = n.row[i];
-  const float* at = cells(n, i, 0);
-  const float enough = threshold(n.gathered[i], k);
-  int64_t count = 0;
-  if (enough > 0) {
-    const Tile& tile = n.tile[i / MR];
-    const Vector bar = all(enough);
-    for (int64_t key = tile.low; key < tile.high; key += NR) {
-      Whole reached = load(at + key) >= bar;
-      for (int v = 1; v < NV; ++v) reached |= load(at + key + v * W) >= bar;
-      if (!any(reached)) continue;
-      for (int64_t j = key; j < key + NR; ++j)
-        if (at[j] >= enough) found[count++] = j;
-    }
-    return count;
+// The next number below one that is above 0; any other is let through by -1.
+INLINE float just_below(float x) { return x > 0 ? from_bits(bits_of(x) - 1) : -1; }
+
+// Whether a key whose weight came out as 0 may be seen by its row; any other weight tells it.
+static bool may_see(const Panel& n, const Row& row, int64_t key) {
+  return key >= row.sight.low && key < row.sight.high &&
+         (!n.plan.has_mask_cells || sees(n.p, n.batch, row.head, row.query, key));
+}
+
+// Puts a weight among the row's largest, which stand in order where the reading goes, of equal
+// ones the lower key first: keys come in order.
+static void keep(const Panel& n, Row& row, int64_t place, float weight, int64_t key) {
+  const int64_t top = n.p.top;
+  float* weights = n.p.top_weight + place * top;
+  int32_t* keys = n.p.top_index + place * top;
+  int64_t at = row.held < top ? row.held++ : top - 1;
+  for (; at > 0 && weights[at - 1] < weight; --at) {
+    weights[at] = weights[at - 1];
+    keys[at] = keys[at - 1];
   }
-  for (int64_t key = row.sight.low; key < row.sight.high; ++key)
-    if (at[key] > 0 || !n.plan.has_mask_cells ||
-        sees(n.p, n.batch, row.head, row.query, key))
-      found[count++] = key;
-  return count;
+  weights[at] = weight;
+  keys[at] = (int32_t)key;
+  if (row.held == top) row.bar = weights[top - 1];
+}
+
+INLINE int64_t place_of(const Panel& n, const Row& row) {
+  return (n.batch * n.p.heads + row.head) * n.p.asked + row.place;
+}
+
+// The keys from `key` on, NR of them, that rise above the row's bar.
+static void keep_some(const Panel& n, Row& row, const float* at, int64_t key) {
+  for (int64_t v = 0; v < NR; v += W)
+    for (uint32_t above = lanes_of(load(at + v) > row.bar); above; above &= above - 1) {
+      const int64_t j = v + __builtin_ctz(above);
+      // the bar rises meanwhile
+      if (at[j] > row.bar && (at[j] > 0 || may_see(n, row, key + j)))
+        keep(n, row, place_of(n, row), at[j], key + j);
+    }
+}
+
+// One pass over the weights of some rows of a tile, all of one head: what each key receives of
+// them is added up, and the largest of each row are kept. Weights of long rows come back from the
+// last cache for it, so both are done at once.
+template <bool RECEIVED, bool TOP>
+static void scan_rows(const Panel& n, const Tile& tile, Row* const* rows, int64_t count,
+                      float* received) {
+  const float* weights[MR];
+  for (int64_t r = 0; r < count; ++r) weights[r] = cells(n, rows[r] - n.row, 0);
+  for (int64_t key = tile.low; key < tile.high; key += NR) {
+    Vector sum[NV];
+    for (int v = 0; v < NV; ++v) sum[v] = RECEIVED ? load(received + key + v * W) : Vector{};
+    Whole above = Whole{};
+    for (int64_t r = 0; r < count; ++r) {
+      for (int v = 0; v < NV; ++v) {
+        const Vector some = load(weights[r] + key + v * W);
+        if (RECEIVED) sum[v] += some * rows[r]->inverse;
+        if (TOP) above |= some > rows[r]->bar;
+      }
+    }
+    if (RECEIVED)
+      for (int v = 0; v < NV; ++v) store(received + key + v * W, sum[v]);
+    if (TOP && any(above))
+      for (int64_t r = 0; r < count; ++r) keep_some(n, *rows[r], weights[r] + key, key);
+  }
+}
+
+static void scan_tile(const Panel& n, const Tile& tile, int64_t first, int64_t last,
+                      float* received) {
+  Row* rows[MR];
+  int64_t count = 0;
+  for (int64_t i = most(tile.first, first); i < least(tile.first + tile.rows, last); ++i) {
+    Row& row = n.row[i];
+    if (row.place < 0) continue;
+    row.inverse = 1 / row.total;
+    if (n.p.top) row.bar = row.spoiled ? INFINITE : just_below(threshold(n.gathered[i], n.p.top));
+    rows[count++] = &row;
+  }
+  if (n.p.received && n.p.top)
+    scan_rows<true, true>(n, tile, rows, count, received);
+  else if (n.p.received)
+    scan_rows<true, false>(n, tile, rows, count, received);
+  else if (n.p.top)
+    scan_rows<false, true>(n, tile, rows, count, received);
 }
 
 static void read_share(const Panel& n, int64_t i, int64_t at) {
@@ -90,16 +131,10 @@ static void read_top(const Panel& n, int64_t i, int64_t place) {
   const Problem& p = n.p;
   const Row& row = n.row[i];
   const int64_t at = place * p.top;
-  int64_t count = 0;
-  int64_t* found = n.chosen;
-  if (!row.spoiled) {
-    count = candidates(n, i, p.top, found);
-    sort_by_weight(cells(n, i, 0), found, found + n.plan.padded_keys, count);
-  }
   for (int64_t t = 0; t < p.top; ++t) {
-    const bool there = t < count;
-    p.top_index[at + t] = there ? (int32_t)found[t] : -1;
-    p.top_weight[at + t] = row.spoiled ? NOT_A_NUMBER : there ? *cells(n, i, found[t]) / row.total : 0;
+    const bool there = t < row.held;
+    if (!there) p.top_index[at + t] = -1;
+    p.top_weight[at + t] = row.spoiled ? NOT_A_NUMBER : there ? p.top_weight[at + t] / row.total : 0;
   }
   if (p.top_share) read_share(n, i, at);
 }
@@ -109,8 +144,9 @@ static float entropy_of(const Panel& n, int64_t i) {
   const Row& row = n.row[i];
   if (row.spoiled) return NOT_A_NUMBER;
   const float mass = n.p.sinks ? sum_of(n.gathered[i].sum) / row.total : 1;
-  // the lse about the reference, which is the shift where there is one
-  const float about = (float)(__builtin_log((double)row.total) + row.shift - row.reference);
+  // the lse about the largest score
+  const float about =
+      (float)(__builtin_log((double)row.total) + or_zero(row.shift) - or_zero(row.largest));
   const float entropy = about * mass - sum_of(n.gathered[i].moment) / row.total;
   return entropy < 0 ? 0 : entropy;
 }
@@ -138,7 +174,7 @@ static bool odd_score(const Panel& n, int64_t i) {
 static void read_row(const Panel& n, int64_t i) {
   const Problem& p = n.p;
   const Row& row = n.row[i];
-  const int64_t head = n.batch * p.heads + row.head, place = head * p.asked + row.place;
+  const int64_t head = n.batch * p.heads + row.head, place = place_of(n, row);
   const Span sight = row.sight;
   if (p.lse) p.lse[place] = row.lse;
   if (p.max_score) p.max_score[place] = row.spoiled && odd_score(n, i) ? NOT_A_NUMBER : row.largest;
@@ -164,33 +200,6 @@ static void read_row(const Panel& n, int64_t i) {
   }
 }
 
-// Column sums over rows first..last - 1, of one head, a few vectors of keys at a time over all
-// rows: each cell is read once, and sums stay in registers.
-static void read_received(const Panel& n, int64_t first, int64_t last, float* received) {
-  for (int64_t key = n.low; key < n.high; key += NR) {
-    Vector sum[NV];
-    for (int v = 0; v < NV; ++v) sum[v] = Vector{};
-    for (int64_t t = first / MR; t * MR < last; ++t) {
-      const Tile& tile = n.tile[t];
-      if (key < tile.low || key >= tile.high) continue;
-      const int64_t stop = least(tile.first + tile.rows, last);
-      for (int64_t i = most(tile.first, first); i < stop; ++i) {
-        if (n.row[i].place < 0) continue;
-        const Vector share = all(n.row[i].inverse);
-        const float* at = cells(n, i, key);
-        for (int v = 0; v < NV; ++v) sum[v] += load(at + v * W) * share;
-      }
-    }
-    for (int v = 0; v < NV; ++v) {
-      float* to = received + key + v * W;
-      if (key + v * W + W <= n.p.keys)
-        store(to, load(to) + sum[v]);
-      else
-        for (int64_t j = 0; j < n.p.keys - key - v * W; ++j) to[j] += sum[v][j];
-    }
-  }
-}
-
 // One row's mass on each block of keys, added to its block of rows.
 static void read_small(const Panel& n, int64_t i, float* small) {
   const Problem& p = n.p;
@@ -207,18 +216,16 @@ static void read_small(const Panel& n, int64_t i, float* small) {
 
 static void read_panel(const Panel& n, const Shared& shared) {
   const Problem& p = n.p;
-  for (int64_t i = 0; i < n.rows; ++i) {
-    n.row[i].inverse = 1 / n.row[i].total;
-    if (n.row[i].place >= 0) read_row(n, i);
-  }
   for (int64_t first = 0, last; first < n.rows; first = last) {
     const int64_t head = n.row[first].head;
     for (last = first + 1; last < n.rows && n.row[last].head == head;) ++last;
     const int64_t set = (n.batch * p.heads + head) * n.plan.runs + n.run;
-    if (p.received) read_received(n, first, last, shared.received + set * p.keys);
+    for (int64_t t = first / MR; t * MR < last; ++t)
+      scan_tile(n, n.tile[t], first, last, shared.received + set * n.plan.padded_keys);
     for (int64_t i = first; i < last; ++i) {
       const Row& row = n.row[i];
       if (row.place < 0) continue;
+      read_row(n, i);
       if (p.received && !n.plan.has_mask_cells) {
         __atomic_add_fetch(row.eligible + row.sight.low, 1, __ATOMIC_RELAXED);
         __atomic_sub_fetch(row.eligible + row.sight.high, 1, __ATOMIC_RELAXED);

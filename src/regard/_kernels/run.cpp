@@ -57,7 +57,7 @@ void add_runs(const Problem& p, const Plan& plan, const Shared& shared) {
       int32_t* counts = p.eligible + head * p.keys;
       std::memset(counts, 0, static_cast<size_t>(p.keys) * 4);
       for (int64_t run = 0; run < plan.runs; ++run) {
-        const float* from = shared.received + (head * plan.runs + run) * p.keys;
+        const float* from = shared.received + (head * plan.runs + run) * plan.padded_keys;
         for (int64_t key = 0; key < p.keys; ++key) to[key] += from[key];
       }
       for (int64_t set = 0; set < plan.eligible_sets; ++set) {
@@ -96,7 +96,7 @@ bool run(const Problem& p, const Variant& variant, bool (*go_on)(void*, bool), v
   shared.packs = packs.get();
   shared.wild = wild.get();
   const int64_t sets = p.batch * p.heads * plan.runs;
-  const Memory<float> received = zeros<float>(p.received ? sets * p.keys : 0);
+  const Memory<float> received = zeros<float>(p.received ? sets * plan.padded_keys : 0);
   const Memory<int32_t> eligible = zeros<int32_t>(
       p.received ? p.batch * p.heads * plan.eligible_sets * (p.keys + 1) : 0);
   const Memory<float> small = zeros<float>(sets * p.thumbnail * p.thumbnail);

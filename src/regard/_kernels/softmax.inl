@@ -41,37 +41,36 @@ struct Gathered {
   Vector lanes[4];  // maxima of the exponentials: every key belongs to one of 4 W lanes
 };
 
-// SHIFTED: e^(score - by). MOMENT: the sum of e x (score - by) as well, shifted or not.
+// SHIFTED: e^(score - shift). MOMENT: the sum of e x (score - about) as well.
 template <bool SHIFTED, bool MOMENT, bool LARGEST, bool LANES>
-INLINE void power_step(float* at, Vector by, Gathered& row, int lane) {
+INLINE void power_step(float* at, Vector shift, Vector about, Gathered& row, int lane) {
   const Vector x = load(at);
   if (LARGEST) row.largest = larger(x, row.largest);
-  const Vector less = SHIFTED || MOMENT ? x - by : x;
-  const Vector e = power<SHIFTED, MOMENT && !SHIFTED>(SHIFTED ? less : x);
+  const Vector e = power<SHIFTED, MOMENT>(SHIFTED ? x - shift : x);
   store(at, e);
   row.sum += e;
   // where e is 0 the score may be -inf: 0 x max(-inf, -120) is 0 as well
-  if (MOMENT) row.moment += e * larger(all(-120.0f), less);
+  if (MOMENT) row.moment += e * larger(all(-120.0f), x - about);
   if (LANES) row.lanes[lane] = larger(e, row.lanes[lane]);
 }
 
 template <bool SHIFTED, bool MOMENT, bool LARGEST, bool LANES>
-static void power_row(float* scores, int64_t count, float by, Gathered* into) {
+static void power_row(float* scores, int64_t count, float by, float from, Gathered* into) {
   Gathered row = *into;
-  const Vector shift = all(by);
+  const Vector shift = all(by), about = all(from);
   int64_t j = 0;
   for (; j + 4 * W <= count; j += 4 * W) {
-    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j, shift, row, 0);
-    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + W, shift, row, 1);
-    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + 2 * W, shift, row, 2);
-    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + 3 * W, shift, row, 3);
+    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j, shift, about, row, 0);
+    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + W, shift, about, row, 1);
+    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + 2 * W, shift, about, row, 2);
+    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j + 3 * W, shift, about, row, 3);
   }
   for (; j < count; j += W)
-    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j, shift, row, 0);
+    power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j, shift, about, row, 0);
   *into = row;
 }
 
-typedef void (*PowerRow)(float*, int64_t, float, Gathered*);
+typedef void (*PowerRow)(float* scores, int64_t count, float shift, float about, Gathered*);
 
 // LARGEST only where nobody else has found the largest: a shift and a moment need it before.
 static PowerRow power_row_for(bool shifted, bool moment, bool largest, bool lanes) {
@@ -86,10 +85,12 @@ static PowerRow power_row_for(bool shifted, bool moment, bool largest, bool lane
   return lanes ? power_row<false, false, false, true> : power_row<false, false, false, false>;
 }
 
-static void largest_row(const float* scores, int64_t count, Gathered* into) {
+// The largest score of a row so far, this block's among them.
+static float largest_yet(const float* scores, int64_t count, Gathered* into) {
   Vector largest = into->largest;
   for (int64_t j = 0; j < count; j += W) largest = larger(load(scores + j), largest);
   into->largest = largest;
+  return largest_of(largest);
 }
 
 // tanh to about 2 ulp: Cephes' polynomial near 0, 1 - 2 / (e^2x + 1) beyond.

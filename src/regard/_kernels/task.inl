@@ -44,13 +44,12 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
                 plan.key_floats * 4 > REGARD_DIRECT;
   if (plan.direct) plan.key_floats = plan.value_floats = 0;
-  plan.row_stride = plan.padded_keys + 16;
+  plan.row_stride = (plan.whole ? plan.padded_keys : BLOCK) + 16;
   const int64_t rows = plan.panel_rows;
   plan.scratch_floats =
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
       plan.padded_values + BLOCK / 4 +
       rows * (int64_t)((sizeof(Gathered) + sizeof(Row) + sizeof(Tile)) / 4) +
-      (p.top > 0 ? 4 * plan.padded_keys : 0) +
       (plan.pairs ? rows * (plan.key_depth + BLOCK / 2 + 16) + 32 : 0) +
       (plan.direct ? BLOCK * (p.dim + plan.padded_values + 1) + 48 : 0);
 }
@@ -123,7 +122,6 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
   n.gathered = (Gathered*)(void*)carve(at, rows * (int64_t)sizeof(Gathered));
   n.row = (Row*)(void*)carve(at, rows * (int64_t)sizeof(Row));
   n.tile = (Tile*)(void*)carve(at, rows * (int64_t)sizeof(Tile));
-  n.chosen = (int64_t*)(void*)carve(at, p.top > 0 ? 16 * plan.padded_keys : 0);
   if (!packed(p, plan, shared, index, n.line)) return;
   if (plan.pairs) {
     n.query_pairs = (float*)carve(at, 4 * rows * plan.key_depth);

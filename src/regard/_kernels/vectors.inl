@@ -31,20 +31,22 @@ INLINE Vector larger(Vector a, Vector b) {
 #endif
 }
 
-// Whether any lane of a comparison holds.
-INLINE bool any(Whole mask) {
+// The lanes where a comparison holds, a bit each.
+INLINE uint32_t lanes_of(Whole mask) {
 #if defined(__AVX512F__) && REGARD_WIDTH == 16
-  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask);
 #elif defined(__AVX__) && REGARD_WIDTH == 8
-  return _mm256_movemask_ps((__m256)mask) != 0;
+  return (uint32_t)_mm256_movemask_ps((__m256)mask);
 #elif defined(__SSE2__) && REGARD_WIDTH == 4
-  return _mm_movemask_ps((__m128)mask) != 0;
+  return (uint32_t)_mm_movemask_ps((__m128)mask);
 #else
-  int32_t found = 0;
-  for (int i = 0; i < W; ++i) found |= mask[i];
-  return found != 0;
+  uint32_t lanes = 0;
+  for (int i = 0; i < W; ++i) lanes |= (uint32_t)(mask[i] != 0) << i;
+  return lanes;
 #endif
 }
+
+INLINE bool any(Whole mask) { return lanes_of(mask) != 0; }
 
 INLINE float sum_of(Vector x) {
   float sum = 0;
