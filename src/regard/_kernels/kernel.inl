@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #if defined(__x86_64__)
-#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // no function here is called from elsewhere
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own header of AVX-512
-#pragma GCC diagnostic ignored "-Wpsabi"                // no function here is called from elsewhere
 #endif
 #include <immintrin.h>
 #endif
