@@ -161,19 +161,17 @@ def ways_of(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], Any]
         scores = tq @ tk.mT * shape.dim**-0.5
         return (scores.softmax(-1) @ tv)[0], None
 
-    def regard_way(backend: str, ask: regard.Ask | None) -> Callable[[], Any]:
-        return lambda: regard.attention(q, k, v, mask=shape.mask, ask=ask, backend=backend)
+    def regard_way(ask: regard.Ask | None) -> Callable[[], Any]:
+        return lambda: regard.attention(q, k, v, mask=shape.mask, ask=ask)
 
     ways: dict[str, Callable[[], Any]] = {"torch SDPA": sdpa}
     if not (shape.window or shape.causal or grouped or shape.keys > 8192):
         ways["torch eager"] = weights
         if q.dtype == torch.float32:
             ways |= onnx_way(shape, q, k, v)
-    for backend in ("native", "loop") if native.is_built() else ("loop",):
-        if backend == "native" or shape.keys <= 8192:
-            ways[backend] = regard_way(backend, None)
-            ways[f"{backend}, entropy, lse, max, received"] = regard_way(backend, CHEAP)
-            ways[f"{backend}, top 8 as well"] = regard_way(backend, READ)
+    ways["regard"] = regard_way(None)
+    ways["regard, entropy, lse, max, received"] = regard_way(CHEAP)
+    ways["regard, top 8 as well"] = regard_way(READ)
     return ways
 
 

@@ -26,6 +26,7 @@ EVERYTHING = Ask(
 def as_before(monkeypatch):
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    threads._usual.cache_clear()
     with threadpool_limits(2, user_api="blas"):
         yield
         assert blas_threads() == {2}
@@ -86,11 +87,16 @@ def test_threads_are_used(monkeypatch):
 def test_how_many(monkeypatch):
     usable = num_threads()
     assert usable >= 1
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert num_threads() == 3
-    for other in ("0", "", "many", "-2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", other)
-        assert num_threads() == usable
+    for setting, expected in (
+        ("3", 3),
+        ("0", usable),
+        ("", usable),
+        ("many", usable),
+        ("-2", usable),
+    ):
+        monkeypatch.setenv("OMP_NUM_THREADS", setting)
+        threads._usual.cache_clear()
+        assert num_threads() == expected
     set_num_threads(5)
     assert num_threads() == 5
 

@@ -12,8 +12,9 @@ struct Row {
   float largest;  // score so far, which the moment's scores are counted from
   float total, lse;
   float inverse;      // 1 / total
-  float bar;          // weights above it are among the largest so far
-  int64_t held;       // of the largest weights
+  float bar;          // the largest weights lie above it
+  int32_t* found;     // keys above it
+  int64_t held;       // how many
   int32_t* eligible;  // of its head and run, or null
   bool spoiled;       // a NaN, or an infinite score, has reached it
 };
@@ -45,6 +46,7 @@ struct Panel {
   Gathered* gathered = nullptr;
   Row* row = nullptr;
   Tile* tile = nullptr;
+  int32_t *found = nullptr, *sorting = nullptr;  // keys of a tile's largest weights; of one row
 };
 
 INLINE float* cells(const Panel& n, int64_t row, int64_t key) {
@@ -68,13 +70,8 @@ static float highest_score(const Panel& n) {
   if (p.bias.data) return INFINITE;
   float longest = 0;
   for (int64_t i = 0; i < n.rows; ++i) {
-    float squares = 0, odd = 0;
-    const float* q = n.queries + i * n.plan.padded_dim;
-    for (int64_t d = 0; d < p.dim; ++d) {
-      squares += q[d] * q[d];
-      odd += q[d] - q[d];  // 0, or NaN where it is not finite
-    }
-    if (odd == 0 && squares > longest) longest = squares;
+    const float squares = squares_of(n.queries + i * n.plan.padded_dim, p.dim);
+    if (squares > longest) longest = squares;
   }
   float highest = __builtin_sqrtf(longest) * n.head.longest_key;
   if (p.softcap != 0 && !(highest <= p.softcap)) highest = p.softcap;
@@ -86,12 +83,21 @@ static float highest_score(const Panel& n) {
   return highest;
 }
 
-// Asks for the part of the next `bytes` that falls to one tile of several: packed keys and values
-// come from the last cache, and come in time when they are asked for while this block is used.
-INLINE void fetch_part(const float* next, int64_t bytes, int64_t tile, int64_t tiles) {
-  const char* from = (const char*)next;
-  for (int64_t at = down(bytes * tile / tiles, 64); at < bytes * (tile + 1) / tiles; at += 64)
-    __builtin_prefetch(from + at, 0, 2);
+// What comes next, asked for a part at a time, one with each tile: packed keys and values come from
+// the last cache, and come in time when they are asked for while the block before them is used.
+struct Coming {
+  const char *at, *stop;
+  int64_t part;
+};
+
+INLINE Coming coming(const float* next, int64_t floats, int64_t tiles) {
+  const char* at = (const char*)next;
+  return {at, at + floats * 4, floats * 4 / tiles + 64};
+}
+
+INLINE void fetch_part(Coming& next) {
+  const char* stop = next.at + next.part < next.stop ? next.at + next.part : next.stop;
+  for (; next.at < stop; next.at += 64) __builtin_prefetch(next.at, 0, 2);
 }
 
 // Scores of all rows for the keys of one block.
@@ -105,10 +111,11 @@ static void score_block(Panel& n, int64_t first, int64_t last) {
   }
   for (int64_t k = first; k < last; k += NR) {
     const float* block = n.keys + (k - n.packed_from) * depth;
+    Coming next = coming(block + depth * NR, depth * NR, n.tiles);
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       if (k < tile.low || k >= tile.high) continue;
-      fetch_part(block + depth * NR, depth * NR * 4, t, n.tiles);
+      fetch_part(next);
 #if REGARD_PAIRS
       if (n.plan.pairs) {
         product_pairs(tile.rows, n.query_pairs + tile.first * depth, depth, block, depth,
@@ -205,12 +212,13 @@ static void mix_block(Panel& n, int64_t first, int64_t last) {
   for (int64_t c = 0; c < n.plan.padded_values; c += NR) {
     const float* columns = n.values + c * n.depth - n.packed_from * NR;
     const bool is_last = c + NR == n.plan.padded_values;
-    const float* next = is_last ? n.values + (BLOCK - n.packed_from) * NR : columns + NR * n.depth;
+    const float* after = is_last ? n.values + (BLOCK - n.packed_from) * NR : columns + NR * n.depth;
+    Coming next = coming(after + first * NR, (last - first) * NR, n.tiles);
     for (int64_t t = 0; t < n.tiles; ++t) {
       const Tile& tile = n.tile[t];
       const int64_t from = most(first, tile.low), to = least(last, tile.high);
       if (from >= to) continue;
-      fetch_part(next + from * NR, (to - from) * NR * 4, t, n.tiles);
+      fetch_part(next);
       product(tile.rows, cells(n, tile.first, from), n.stride, columns + from * NR, to - from,
               n.mixed + tile.first * n.plan.padded_values + c, n.plan.padded_values, true);
     }
@@ -284,7 +292,7 @@ static void add_up(Panel& n) {
     row.largest = largest_of(found.largest);
     // some seen power is above 0, unless every seen score is -inf: then 0 / 0
     if (total == 0 && sees_something(n, row)) total = NOT_A_NUMBER;
-    row.lse = (float)(shift + __builtin_log((double)total));
+    if (n.p.lse) row.lse = (float)(shift + __builtin_log((double)total));
     row.spoiled = is_nan(total);
     row.total = row.spoiled || total == 0 ? 1 : total;
   }
@@ -335,7 +343,6 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
       row.place = p.row_place[r];
       row.sight = sight_of(p, n.batch, row.query);
       row.largest = -INFINITE;
-      row.held = 0;
       row.eligible = nullptr;
       if (p.received)
         row.eligible = shared.eligible +

@@ -12,6 +12,19 @@
 namespace regard {
 namespace {
 
+// Looks a while, some 50 microseconds, before it gives up: a thread that sleeps takes as long to
+// wake as a short call takes in all.
+template <class Condition>
+void spin_until(const Condition& met) {
+  for (int look = 0; look < 2000 && !met(); ++look) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+  }
+}
+
 class Pool {
  public:
   // False when another call has the pool.
@@ -29,6 +42,7 @@ class Pool {
     }
     wake_.notify_all();
     drain(work, tasks, 0);
+    spin_until([this] { return inside_.load(std::memory_order_relaxed) == 0; });
     std::unique_lock<std::mutex> lock(mutex_);
     wanted_ = 0;  // whoever has not begun need not
     done_.wait(lock, [this] { return inside_ == 0; });
@@ -55,8 +69,9 @@ class Pool {
 
   void wait(int64_t worker) {
     int64_t seen = 0;
-    std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
+      spin_until([&] { return call_.load(std::memory_order_relaxed) != seen; });
+      std::unique_lock<std::mutex> lock(mutex_);
       wake_.wait(lock, [&] { return call_ != seen && worker <= wanted_; });
       seen = call_;
       ++inside_;
@@ -72,8 +87,9 @@ class Pool {
   std::mutex busy_, mutex_;
   std::condition_variable wake_, done_;
   const std::function<void(int64_t, int64_t)>* work_ = nullptr;
-  std::atomic<int64_t> next_{0};
-  int64_t tasks_ = 0, call_ = 0, wanted_ = 0, started_ = 0, inside_ = 0;
+  // the last two are written under the mutex, and looked at without it
+  std::atomic<int64_t> next_{0}, call_{0}, inside_{0};
+  int64_t tasks_ = 0, wanted_ = 0, started_ = 0;
 };
 
 // Never deleted: threads may still wait in it while the process ends.

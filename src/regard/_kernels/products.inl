@@ -95,6 +95,10 @@ static void product_pairs(int64_t rows, const float* a, int64_t a_stride, const 
 // `count` bfloat16 numbers, `stride` bytes apart, into pairs; a 0 fills the last.
 static void pair_up(float* to, const char* from, int64_t stride, int64_t count) {
   Pair* pairs = (Pair*)to;
+  if (stride == 2 && count % 2 == 0) {
+    __builtin_memcpy(to, from, (size_t)count * 2);
+    return;
+  }
   for (int64_t i = 0; i < count; i += 2) {
     uint16_t two[2] = {0, 0};
     __builtin_memcpy(two, from + i * stride, 2);
@@ -163,14 +167,19 @@ INLINE void turn_four(const float* rows, int64_t stride, int64_t width, float* t
     for (int j = 0; j < 4; ++j) to[d * NR + j] = rows[j * stride + d];
 }
 
+// Whether each row of a caller's array can be read as the floats that it is.
+INLINE bool lies_in_line(const Array& array, const char* from, int number) {
+  return number == FLOAT32 && array.stride[3] == 4 && array.stride[2] % 4 == 0 &&
+         (uintptr_t)from % 4 == 0;
+}
+
 // Keys first..last - 1 of one head into blocks of NR, [block][dim][NR], zeros after the last key;
 // gives the length of the longest, those that are not finite left out. `first` is a multiple of
 // NR; `rows` has room for NR x dim floats.
 static float pack_keys(const Problem& p, const char* from, int64_t first, int64_t last, float* to,
                        float* rows) {
   Vector longest = Vector{};
-  const bool as_they_lie = p.number == FLOAT32 && p.key.stride[3] == 4 &&
-                           p.key.stride[2] % 4 == 0 && (uintptr_t)from % 4 == 0;
+  const bool as_they_lie = lies_in_line(p.key, from, p.number);
   for (int64_t start = first; start < last; start += NR, to += p.dim * NR) {
     const int64_t count = least(NR, p.keys - start);
     const float* at = rows;
@@ -247,18 +256,24 @@ struct Values {
 // not finite becomes 0, and its key is noted: 0 x NaN would reach rows that may not see the key.
 static void pack_values(const Problem& p, const Plan& plan, const char* from, int64_t first,
                         int64_t last, Values& to, float* row) {
-  float largest = 0;
+  const bool as_they_lie =
+      p.value_dim == plan.padded_values && lies_in_line(p.value, from, p.number);
+  Vector sizes = Vector{};
   to.wild_count = 0;
   for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = 0;
   for (int64_t k = first; k < last; ++k) {
-    Vector sizes = Vector{}, odd = Vector{};
-    if (k < p.keys)
-      widen(row, from + k * p.value.stride[2], p.value.stride[3], p.value_dim, p.number, 1.0f);
-    else
+    Vector odd = Vector{};
+    const char* value = from + k * p.value.stride[2];
+    const float* at = row;
+    if (k >= p.keys)
       for (int64_t c = 0; c < plan.padded_values; ++c) row[c] = 0;
+    else if (as_they_lie)
+      at = (const float*)(const void*)value;
+    else
+      widen(row, value, p.value.stride[3], p.value_dim, p.number, 1.0f);
     for (int64_t c = 0; c < plan.padded_values; c += NR)
       for (int v = 0; v < NV; ++v) {
-        Vector x = load(row + c + v * W);
+        Vector x = load(at + c + v * W);
         const Vector zero = x - x;  // or NaN where x is not finite
         x = zero == 0.0f ? x : Vector{};
         odd += zero;
@@ -276,8 +291,6 @@ static void pack_values(const Problem& p, const Plan& plan, const char* from, in
         store(to.columns + c * to.depth + (k - first) * NR + v * W, x);
       }
     if (any((Whole)(odd != odd))) to.wild[to.wild_count++] = (int32_t)k;
-    const float size = largest_of(sizes);
-    largest = size > largest ? size : largest;
   }
-  to.largest = largest;
+  to.largest = largest_of(sizes);
 }

@@ -87,10 +87,14 @@ static PowerRow power_row_for(bool shifted, bool moment, bool largest, bool lane
 
 // The largest score of a row so far, this block's among them.
 static float largest_yet(const float* scores, int64_t count, Gathered* into) {
-  Vector largest = into->largest;
-  for (int64_t j = 0; j < count; j += W) largest = larger(load(scores + j), largest);
-  into->largest = largest;
-  return largest_of(largest);
+  // four chains, so that none waits for the one before
+  Vector found[4] = {into->largest, into->largest, into->largest, into->largest};
+  int64_t j = 0;
+  for (; j + 4 * W <= count; j += 4 * W)
+    for (int i = 0; i < 4; ++i) found[i] = larger(load(scores + j + i * W), found[i]);
+  for (; j < count; j += W) found[0] = larger(load(scores + j), found[0]);
+  into->largest = larger(larger(found[0], found[1]), larger(found[2], found[3]));
+  return largest_of(into->largest);
 }
 
 // tanh to about 2 ulp: Cephes' polynomial near 0, 1 - 2 / (e^2x + 1) beyond.

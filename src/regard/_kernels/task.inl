@@ -20,29 +20,34 @@ static void make_plan(const Problem& p, Plan& plan) {
   // where blocks of keys overwrite one another, rows cost no cache
   const int64_t kept = plan.whole ? keys_in_sight(p) : BLOCK;
   const int64_t fitting = down(REGARD_PANEL / most(1, kept), MR);
-  plan.panel_rows = most(REGARD_LEAST_ROWS, least(MOST_ROWS, fitting));
+  const int64_t room = most(REGARD_LEAST_ROWS, least(MOST_ROWS, fitting));
   plan.heads_at_once = 1;
-  if (plan.group > 1 && 2 * p.rows <= plan.panel_rows)
-    plan.heads_at_once = least(plan.group, plan.panel_rows / most(1, p.rows));
-  const int64_t heads = p.batch * p.heads;
-  plan.panels = up(p.rows, plan.panel_rows) / plan.panel_rows;
-  plan.runs = most(1, least(least(16, 64 / most(1, heads)), plan.panels));
-  if (plan.heads_at_once > 1) plan.panels = plan.runs = 1;
+  if (plan.group > 1 && 2 * p.rows <= room)
+    plan.heads_at_once = least(plan.group, room / most(1, p.rows));
+  if (plan.heads_at_once > 1) {
+    plan.panels = plan.runs = 1;
+    plan.panel_rows = plan.heads_at_once * p.rows;
+  } else {
+    plan.panels = up(p.rows, room) / room;
+    plan.panel_rows = up((p.rows + plan.panels - 1) / most(1, plan.panels), MR);  // about alike
+    plan.runs = most(1, least(least(16, 64 / most(1, p.batch * p.heads)), plan.panels));
+  }
   plan.eligible_sets = plan.has_mask_cells ? plan.runs : 1;
   plan.parts = plan.heads_at_once > 1
                    ? (plan.group + plan.heads_at_once - 1) / plan.heads_at_once
                    : plan.group;
   plan.tasks_of_group = plan.parts * plan.runs;
   plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
-  plan.pairs = REGARD_PAIRS && p.number == BFLOAT16;
+  // Keys that one panel alone reads (a decode) need not be packed for others: block by block, in
+  // the first caches, they are read from memory once and written nowhere.
+  plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
+                plan.padded_keys * p.dim * 4 > REGARD_DIRECT;
+  // for the few rows of a decode, pairs cost more to form than their products save
+  plan.pairs = REGARD_PAIRS && p.number == BFLOAT16 && !plan.direct;
   plan.value_pairs = plan.pairs && !p.top_share;  // a share is read off the result of exact weights
   plan.key_depth = plan.pairs ? up(p.dim, 2) / 2 : p.dim;
   plan.key_floats = plan.padded_keys * plan.key_depth;
   plan.value_floats = plan.padded_keys * plan.padded_values;
-  // Keys that one panel alone reads (a decode) need not be packed for others: block by block, in
-  // the first caches, they are read from memory once and written nowhere.
-  plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
-                plan.key_floats * 4 > REGARD_DIRECT;
   if (plan.direct) plan.key_floats = plan.value_floats = 0;
   plan.row_stride = (plan.whole ? plan.padded_keys : BLOCK) + 16;
   const int64_t rows = plan.panel_rows;
@@ -50,6 +55,7 @@ static void make_plan(const Problem& p, Plan& plan) {
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
       plan.padded_values + BLOCK / 4 +
       rows * (int64_t)((sizeof(Gathered) + sizeof(Row) + sizeof(Tile)) / 4) +
+      (p.top > 0 ? (MR + 1) * plan.padded_keys + 32 : 0) +
       (plan.pairs ? rows * (plan.key_depth + BLOCK / 2 + 16) + 32 : 0) +
       (plan.direct ? BLOCK * (p.dim + plan.padded_values + 1) + 48 : 0);
 }
@@ -122,6 +128,8 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
   n.gathered = (Gathered*)(void*)carve(at, rows * (int64_t)sizeof(Gathered));
   n.row = (Row*)(void*)carve(at, rows * (int64_t)sizeof(Row));
   n.tile = (Tile*)(void*)carve(at, rows * (int64_t)sizeof(Tile));
+  n.found = (int32_t*)(void*)carve(at, p.top > 0 ? 4 * MR * plan.padded_keys : 0);
+  n.sorting = (int32_t*)(void*)carve(at, p.top > 0 ? 4 * plan.padded_keys : 0);
   if (!packed(p, plan, shared, index, n.line)) return;
   if (plan.pairs) {
     n.query_pairs = (float*)carve(at, 4 * rows * plan.key_depth);

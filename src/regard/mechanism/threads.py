@@ -20,8 +20,12 @@ _chosen: int | None = None
 
 def num_threads() -> int:
     """How many threads a long call uses: as set, else OMP_NUM_THREADS, else the usable cores."""
-    if _chosen is not None:
-        return _chosen
+    return _usual() if _chosen is None else _chosen
+
+
+@cache
+def _usual() -> int:
+    # asked for once, as OpenMP does: the system takes as long to tell as a short call's Python
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
