@@ -121,8 +121,8 @@ def measure(shape: Shape, dtype: str, rounds: int) -> dict[str, Any]:
     product, multiply = best_product(rounds, kind) if shape.keys <= 8192 else (None, None)
     for _ in range(rounds - 1):
         for name in best:
-            time.sleep(0.05)  # until the threads of the way before have stopped waiting for work
-            for _ in range(20 if best[name] < 5e-3 else 1):
+            time.sleep(0.3)  # until the threads of the way before have stopped looking for work
+            for _ in range(min(20, 1 + int(0.1 / best[name]))):
                 start = time.perf_counter()
                 ways[name]()
                 best[name] = min(best[name], time.perf_counter() - start)
@@ -162,7 +162,8 @@ def ways_of(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], Any]
         return (scores.softmax(-1) @ tv)[0], None
 
     def regard_way(ask: regard.Ask | None) -> Callable[[], Any]:
-        return lambda: regard.attention(q, k, v, mask=shape.mask, ask=ask)
+        seen = shape.mask
+        return lambda: regard.attention(q, k, v, mask=seen, ask=ask)
 
     ways: dict[str, Callable[[], Any]] = {"torch SDPA": sdpa}
     if not (shape.window or shape.causal or grouped or shape.keys > 8192):

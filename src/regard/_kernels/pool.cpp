@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -12,11 +13,14 @@
 namespace regard {
 namespace {
 
-// Looks a while, some 50 microseconds, before it gives up: a thread that sleeps takes as long to
-// wake as a short call takes in all.
+// How long a thread looks for what it waits for before it sleeps: the Python between two short
+// calls takes less, and to wake a thread takes a fifth of such a call.
+constexpr auto LOOK = std::chrono::microseconds(200);
+
 template <class Condition>
 void spin_until(const Condition& met) {
-  for (int look = 0; look < 2000 && !met(); ++look) {
+  using Clock = std::chrono::steady_clock;
+  for (const auto stop = Clock::now() + LOOK; !met() && Clock::now() < stop;) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)

@@ -57,6 +57,7 @@ INLINE void power_step(float* at, Vector shift, Vector about, Gathered& row, int
 template <bool SHIFTED, bool MOMENT, bool LARGEST, bool LANES>
 static void power_row(float* scores, int64_t count, float by, float from, Gathered* into) {
   Gathered row = *into;
+  row.sum = row.moment = Vector{};  // a block's own first: of many thousand terms too much is lost
   const Vector shift = all(by), about = all(from);
   int64_t j = 0;
   for (; j + 4 * W <= count; j += 4 * W) {
@@ -67,6 +68,8 @@ static void power_row(float* scores, int64_t count, float by, float from, Gather
   }
   for (; j < count; j += W)
     power_step<SHIFTED, MOMENT, LARGEST, LANES>(scores + j, shift, about, row, 0);
+  row.sum += into->sum;
+  row.moment += into->moment;
   *into = row;
 }
 
