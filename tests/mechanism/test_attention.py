@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from accuracy import check_output, check_result, dense_of, four_axes
-from cases import BACKENDS, CASES, DTYPES, backend_of, give, runs_in
-from regard import Ask, BackendError, attention, readings, steps
+from cases import BACKENDS, CASES, DTYPES, backend_of, give, given_of, runs_in
+from regard import Ask, BackendError, Mask, attention, readings, steps
 from regard.mechanism import native
 
 
@@ -108,6 +108,56 @@ def test_each_result_has_memory_of_its_own(dtype):
     attention(*(array * 2 for array in given.arrays), ask=Ask(lse=True, rows=[0]))
     assert bool((lse == before[0]).all())
     assert bool((rows == before[1]).all())
+
+
+COURSES = {
+    "rising": np.linspace(-40, 40, 1500),
+    "falling": np.linspace(40, -40, 1500),
+    "a spike": np.where(np.arange(1500) == 777, 40, 0),
+    "in steps": np.arange(1500) // 500 * 30.0,
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["torch float32", "torch bfloat16"])
+@pytest.mark.parametrize("with_sinks", [False, True])
+@pytest.mark.parametrize("course", COURSES)
+def test_scores_of_hundreds_along_a_row(course, with_sinks, dtype, backend):
+    """However late the largest score comes, what was weighed before it ends up right."""
+    rng = np.random.default_rng(5)
+    along = np.eye(8)[0]
+    query = rng.normal(size=(4, 20, 8)) + 9 * along
+    key = rng.normal(size=(2, 1500, 8)) + COURSES[course][:, None] * along
+    drawn = [query, key, rng.normal(size=(2, 1500, 5))]
+    sinks = np.array([90.0, -90.0, 0.0, -np.inf]) if with_sinks else None
+    given = given_of(drawn, Mask(causal=True, offset=1480), None, None, sinks, dtype)
+    for ask in (everything(20, 1500), Ask(entropy=True, lse=True, max_score=True)):
+        with backend_of(backend) as named:
+            output, read = attention(*given.arrays, **given.options, ask=ask, backend=named)
+        check_result(output, read, given, ask)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["torch float32", "torch bfloat16"])
+@pytest.mark.parametrize("queries", [1, 8, 40])
+@pytest.mark.parametrize("mask", ["none", "causal", "window", "allowed"])
+def test_few_queries_and_many_keys(mask, queries, dtype, backend):
+    """A decode, and a panel beside it; sums over so many keys keep the digits that plain code does."""
+    rng = np.random.default_rng(queries)
+    keys, offset = 9000, 9000 - queries
+    drawn = [rng.normal(size=(4, queries, 12)), rng.normal(size=(2, keys, 12))]
+    drawn.append(rng.normal(size=(2, keys, 7)))
+    seen = {
+        "none": Mask(),
+        "causal": Mask(causal=True, offset=offset),
+        "window": Mask(window=(3000, 5), offset=offset),
+        "allowed": Mask(allowed=rng.random((queries, keys)) < 0.3),
+    }[mask]
+    given = given_of(drawn, seen, None, None, None, dtype)
+    for ask in (everything(queries, keys), Ask(lse=True)):
+        with backend_of(backend) as named:
+            output, read = attention(*given.arrays, **given.options, ask=ask, backend=named)
+        check_result(output, read, given, ask)
 
 
 @pytest.mark.parametrize("score", [58.0, -58.0, 0.0])

@@ -14,7 +14,7 @@ from regard import Ask, Mask, attention, readings
 ODD = (np.nan, np.inf, -np.inf)
 
 bounded = settings(
-    max_examples=int(os.environ.get("REGARD_EXAMPLES", "400")),
+    max_examples=int(os.environ.get("REGARD_EXAMPLES", "2000")),
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

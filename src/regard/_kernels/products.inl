@@ -3,7 +3,8 @@
 // c (M x NR) = or += a (M x depth, rows `a_stride` apart) . b (depth x NR, contiguous).
 //
 // 12 accumulators of 8 floats (24 of 16 with AVX-512) stay in registers for the whole depth; each
-// step loads NV vectors of b and broadcasts M numbers of a.
+// step loads NV vectors of b and broadcasts M numbers of a. c is added last: 16384 terms in one
+// chain were measured to err five times as much as plain code.
 template <int M>
 INLINE void product_tile(const float* a, int64_t a_stride, const float* b, int64_t depth, float* c,
                          int64_t c_stride, bool add) {
@@ -11,7 +12,7 @@ INLINE void product_tile(const float* a, int64_t a_stride, const float* b, int64
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) sum[i][v] = add ? load(c + i * c_stride + v * W) : Vector{};
+    for (int v = 0; v < NV; ++v) sum[i][v] = Vector{};
   for (int64_t k = 0; k < depth; ++k) {
     Vector row[NV];
 #pragma GCC unroll 4
@@ -26,7 +27,10 @@ INLINE void product_tile(const float* a, int64_t a_stride, const float* b, int64
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v]);
+    for (int v = 0; v < NV; ++v) {
+      float* to = c + i * c_stride + v * W;
+      store(to, add ? load(to) + sum[i][v] : sum[i][v]);
+    }
 }
 
 #if REGARD_PAIRS
@@ -61,7 +65,7 @@ INLINE void pairs_tile(const Pair* a, int64_t a_stride, const Pair* b, int64_t d
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) sum[i][v] = add ? load(c + i * c_stride + v * W) : Vector{};
+    for (int v = 0; v < NV; ++v) sum[i][v] = Vector{};
   for (int64_t k = 0; k < depth; ++k) {
     Pairs row[NV];
 #pragma GCC unroll 4
@@ -76,7 +80,10 @@ INLINE void pairs_tile(const Pair* a, int64_t a_stride, const Pair* b, int64_t d
 #pragma GCC unroll 6
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) store(c + i * c_stride + v * W, sum[i][v] * factor);
+    for (int v = 0; v < NV; ++v) {
+      float* to = c + i * c_stride + v * W;
+      store(to, add ? load(to) + sum[i][v] * factor : sum[i][v] * factor);
+    }
 }
 
 static void product_pairs(int64_t rows, const float* a, int64_t a_stride, const float* b,
