@@ -142,7 +142,7 @@ def test_scores_of_hundreds_along_a_row(course, with_sinks, dtype, backend):
 @pytest.mark.parametrize("queries", [1, 8, 40])
 @pytest.mark.parametrize("mask", ["none", "causal", "window", "allowed"])
 def test_few_queries_and_many_keys(mask, queries, dtype, backend):
-    """A decode, and a panel beside it; sums over so many keys keep the digits that plain code does."""
+    """A decode, and a panel beside it; so long a sum keeps the digits that plain code keeps."""
     rng = np.random.default_rng(queries)
     keys, offset = 9000, 9000 - queries
     drawn = [rng.normal(size=(4, queries, 12)), rng.normal(size=(2, keys, 12))]
