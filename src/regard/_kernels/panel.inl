@@ -32,6 +32,7 @@ struct Panel {
   const Plan& plan;
   const Head& head;
   int64_t batch = 0, run = 0, rows = 0, tiles = 0;
+  bool read = false, whole = false;  // some row is asked for; and its weights all at once
   int64_t low = 0, high = 0;  // keys in sight of some row, in whole blocks of NR
   int64_t stride = 0, base = 0;  // of `scores`: floats from row to row, and its first key
   float *query_pairs = nullptr, *weight_pairs = nullptr;
@@ -244,7 +245,7 @@ static void raise_shift(Panel& n, int64_t i, int64_t stop, float to) {
   for (Vector& lane : found.lanes) lane *= factor;
   float* mixed = n.mixed + i * n.plan.padded_values;
   for (int64_t c = 0; c < n.plan.padded_values; c += W) store(mixed + c, load(mixed + c) * factor);
-  if (n.plan.whole)
+  if (n.whole)
     for (int64_t key = n.tile[i / MR].low; key < stop; key += W)
       store(cells(n, i, key), load(cells(n, i, key)) * factor);
 }
@@ -305,7 +306,7 @@ static void spoil(Panel& n) {
     if (!row.spoiled) continue;
     for (int64_t c = 0; c < n.plan.padded_values; ++c)
       n.mixed[i * n.plan.padded_values + c] = NOT_A_NUMBER;
-    if (!n.plan.whole) continue;  // only the last block is there, and nobody asks for it
+    if (!n.whole) continue;  // only the last block is there, and nobody asks for it
     // the blocks at the edges reach beyond what the row sees: a NaN shift has spoiled them too
     const Tile& tile = n.tile[i / MR];
     for (int64_t key = tile.low; key < tile.high; ++key) {
@@ -335,12 +336,14 @@ static void write_output(Panel& n) {
 static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int64_t heads, int64_t start, int64_t stop) {
   const Problem& p = n.p;
   n.rows = 0;
+  n.read = false;
   for (int64_t head = first_head; head < first_head + heads; ++head)
     for (int64_t r = start; r < stop; ++r) {
       Row& row = n.row[n.rows];
       row.head = head;
       row.query = p.row_query[r];
       row.place = p.row_place[r];
+      n.read |= row.place >= 0;
       row.sight = sight_of(p, n.batch, row.query);
       row.largest = -INFINITE;
       row.eligible = nullptr;
@@ -363,6 +366,7 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
         n.mixed[n.rows * n.plan.padded_values + c] = 0;
       ++n.rows;
     }
+  n.whole = n.plan.whole && n.read;
   n.tiles = 0;
   n.low = n.high = 0;
   for (int64_t first = 0; first < n.rows; first += MR, ++n.tiles) {
@@ -392,15 +396,15 @@ static void weigh_and_mix(Panel& n) {
   Weighing how = {};
   how.room = room_around(n);
   how.shifted = !(highest_score(n) <= how.room);
-  how.moment = p.entropy != nullptr;
-  how.powers = power_row_for(how.shifted, how.moment, p.max_score != nullptr, p.top > 0);
+  how.moment = p.entropy && n.read;
+  how.powers = power_row_for(how.shifted, how.moment, p.max_score && n.read, p.top > 0 && n.read);
   for (int64_t i = 0; i < n.rows; ++i)
     n.row[i].shift = !how.shifted ? 0 : p.sinks ? p.sinks[n.row[i].head] : -INFINITE;
   n.base = n.low;
-  n.stride = (n.plan.whole ? n.high - n.low : BLOCK) + 16;
+  n.stride = (n.whole ? n.high - n.low : least(BLOCK, n.high - n.low)) + 16;
   for (int64_t first = n.low; first < n.high; first += BLOCK) {
     const int64_t last = least(first + BLOCK, n.high);
-    if (!n.plan.whole) n.base = first;
+    if (!n.whole) n.base = first;
     score_block(n, first, last);
     weigh_block(n, first, last, how);
     if (wants_values) mix_block(n, first, last);

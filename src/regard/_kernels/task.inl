@@ -52,7 +52,7 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.key_floats = plan.padded_keys * plan.key_depth;
   plan.value_floats = plan.padded_keys * plan.padded_values;
   if (plan.direct) plan.key_floats = plan.value_floats = 0;
-  plan.row_stride = (plan.whole ? plan.padded_keys : BLOCK) + 16;
+  plan.row_stride = (plan.whole ? plan.padded_keys : least(BLOCK, plan.padded_keys)) + 16;
   const int64_t rows = plan.panel_rows;
   plan.scratch_floats =
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
@@ -159,7 +159,7 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
     weigh_and_mix(n);
     spoil(n);
     write_output(n);
-    read_panel(n, shared);
+    if (n.read) read_panel(n, shared);
   }
   __atomic_sub_fetch(&shared.heads[index].left, 1, __ATOMIC_ACQ_REL);
 }
