@@ -57,7 +57,7 @@ def instruction_sets() -> list[str]:
 def instruction_set() -> str | None:
     """The variant that runs; None if not built.
 
-    The one that REGARD_ISA names, else the fastest of those that have run on a real processor.
+    The one that REGARD_ISA names, else the fastest that this processor executes.
 
     Raises BackendError for a REGARD_ISA that this processor cannot execute.
     """
