@@ -140,9 +140,12 @@ def test_scores_of_hundreds_along_a_row(course, with_sinks, dtype, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["torch float32", "torch bfloat16"])
 @pytest.mark.parametrize("queries", [1, 8, 40])
-@pytest.mark.parametrize("mask", ["none", "causal", "window", "allowed"])
+@pytest.mark.parametrize("mask", ["none", "causal", "window", "allowed", "steep"])
 def test_few_queries_and_many_keys(mask, queries, dtype, backend):
-    """A decode, and a panel beside it; so long a sum keeps the digits that plain code keeps."""
+    """A decode, and a panel beside it; so long a sum keeps the digits that plain code keeps.
+
+    steep: no mask, but scores that grow to hundreds, and sinks.
+    """
     rng = np.random.default_rng(queries)
     keys, offset = 9000, 9000 - queries
     drawn = [rng.normal(size=(4, queries, 12)), rng.normal(size=(2, keys, 12))]
@@ -152,9 +155,14 @@ def test_few_queries_and_many_keys(mask, queries, dtype, backend):
         "causal": Mask(causal=True, offset=offset),
         "window": Mask(window=(3000, 5), offset=offset),
         "allowed": Mask(allowed=rng.random((queries, keys)) < 0.3),
+        "steep": Mask(),
     }[mask]
-    given = given_of(drawn, seen, None, None, None, dtype)
-    for ask in (everything(queries, keys), Ask(lse=True)):
+    sinks = None
+    if mask == "steep":
+        drawn[1] *= np.linspace(0, 60, keys)[:, None]
+        sinks = np.array([90.0, -90.0, 0.0, -np.inf])
+    given = given_of(drawn, seen, None, None, sinks, dtype)
+    for ask in (everything(queries, keys), Ask(entropy=True, lse=True, max_score=True)):
         with backend_of(backend) as named:
             output, read = attention(*given.arrays, **given.options, ask=ask, backend=named)
         check_result(output, read, given, ask)

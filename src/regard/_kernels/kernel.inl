@@ -27,6 +27,12 @@
 #ifndef REGARD_DIRECT
 #define REGARD_DIRECT 262144
 #endif
+#ifndef REGARD_CHUNK
+#define REGARD_CHUNK 2048
+#endif
+#ifndef REGARD_SHARED
+#define REGARD_SHARED 8388608
+#endif
 #ifndef REGARD_PAIRS
 #define REGARD_PAIRS 0
 #endif
@@ -47,6 +53,8 @@ namespace {
 #include "panel.inl"
 
 #include "readings.inl"
+
+#include "chunks.inl"
 
 #include "task.inl"
 

@@ -33,7 +33,8 @@ struct Panel {
   const Head& head;
   int64_t batch = 0, run = 0, rows = 0, tiles = 0;
   bool read = false, whole = false;  // some row is asked for; and its weights all at once
-  int64_t low = 0, high = 0;  // keys in sight of some row, in whole blocks of NR
+  int64_t low = 0, high = 0;    // keys in sight of some row, in whole blocks of NR
+  int64_t start = 0, stop = 0;  // and those of them that are computed
   int64_t stride = 0, base = 0;  // of `scores`: floats from row to row, and its first key
   float *query_pairs = nullptr, *weight_pairs = nullptr;
   float *queries = nullptr, *scores = nullptr, *mixed = nullptr, *line = nullptr;
@@ -234,20 +235,27 @@ static bool sees_something(const Panel& n, const Row& row) {
   return false;
 }
 
+// What weighs e^(score - from) weighs e^(score - to) after two multiplications with this: a power
+// may be as large as e^60, and what one factor of e^-120 makes of it would still count.
+INLINE float half_of_move(float from, float to) {
+  return (float)__builtin_exp(((double)from - (double)to) / 2);
+}
+
 // Moves a row's shift up to `to`; what there is of it so far, up to key `stop`, shrinks by as much.
 static void raise_shift(Panel& n, int64_t i, int64_t stop, float to) {
   Row& row = n.row[i];
-  const float factor = (float)__builtin_exp((double)row.shift - (double)to);
+  const float half = half_of_move(row.shift, to);
   row.shift = to;
   Gathered& found = n.gathered[i];
-  found.sum *= factor;
-  found.moment *= factor;
-  for (Vector& lane : found.lanes) lane *= factor;
+  found.sum = found.sum * half * half;
+  found.moment = found.moment * half * half;
+  for (Vector& lane : found.lanes) lane = lane * half * half;
   float* mixed = n.mixed + i * n.plan.padded_values;
-  for (int64_t c = 0; c < n.plan.padded_values; c += W) store(mixed + c, load(mixed + c) * factor);
+  for (int64_t c = 0; c < n.plan.padded_values; c += W)
+    store(mixed + c, load(mixed + c) * half * half);
   if (n.whole)
-    for (int64_t key = n.tile[i / MR].low; key < stop; key += W)
-      store(cells(n, i, key), load(cells(n, i, key)) * factor);
+    for (int64_t key = most(n.tile[i / MR].low, n.start); key < stop; key += W)
+      store(cells(n, i, key), load(cells(n, i, key)) * half * half);
 }
 
 // How the scores of a panel become powers.
@@ -332,6 +340,16 @@ static void write_output(Panel& n) {
   }
 }
 
+// A row of which nothing has been computed.
+static void clear_row(Panel& n, int64_t i) {
+  Gathered& found = n.gathered[i];
+  found.sum = found.moment = Vector{};
+  found.largest = all(-INFINITE);
+  for (Vector& lane : found.lanes) lane = all(-1);
+  float* mixed = n.mixed + i * n.plan.padded_values;
+  for (int64_t c = 0; c < n.plan.padded_values; c += W) store(mixed + c, Vector{});
+}
+
 // Rows and their sights, queries widened and scaled, tiles.
 static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int64_t heads, int64_t start, int64_t stop) {
   const Problem& p = n.p;
@@ -358,13 +376,7 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
         pair_up(n.query_pairs + n.rows * n.plan.key_depth,
                 cell_of(p.query, n.batch, head, row.query, 0), p.query.stride[3], p.dim);
 #endif
-      Gathered& g = n.gathered[n.rows];
-      g.sum = g.moment = Vector{};
-      g.largest = all(-INFINITE);
-      for (int lane = 0; lane < 4; ++lane) g.lanes[lane] = all(-1.0f);
-      for (int64_t c = 0; c < n.plan.padded_values; ++c)
-        n.mixed[n.rows * n.plan.padded_values + c] = 0;
-      ++n.rows;
+      clear_row(n, n.rows++);
     }
   n.whole = n.plan.whole && n.read;
   n.tiles = 0;
@@ -386,6 +398,8 @@ static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int6
     n.low = none ? tile.low : least(n.low, tile.low);
     n.high = none ? tile.high : most(n.high, tile.high);
   }
+  n.start = n.low;
+  n.stop = n.high;
 }
 
 // Computes a panel. Where nothing needs whole rows, blocks overwrite one another: scores then
@@ -402,12 +416,11 @@ static void weigh_and_mix(Panel& n) {
     n.row[i].shift = !how.shifted ? 0 : p.sinks ? p.sinks[n.row[i].head] : -INFINITE;
   n.base = n.low;
   n.stride = (n.whole ? n.high - n.low : least(BLOCK, n.high - n.low)) + 16;
-  for (int64_t first = n.low; first < n.high; first += BLOCK) {
-    const int64_t last = least(first + BLOCK, n.high);
+  for (int64_t first = n.start; first < n.stop; first += BLOCK) {
+    const int64_t last = least(first + BLOCK, n.stop);
     if (!n.whole) n.base = first;
     score_block(n, first, last);
     weigh_block(n, first, last, how);
     if (wants_values) mix_block(n, first, last);
   }
-  add_up(n);
 }

@@ -63,6 +63,8 @@ struct Plan {
   int64_t panel_rows;     // rows of one panel
   int64_t heads_at_once;  // above 1, a panel holds all rows of that many heads
   int64_t parts;          // of a group, where heads_at_once is above 1
+  int64_t chunks;         // of the keys, each of them a task; above 1 in a decode alone
+  int64_t chunk_floats;   // what one leaves behind
   int64_t eligible_sets;  // of one head: a count needs no order, so one serves where it can
   int64_t panels, runs;   // of one head; a run is some panels after another
   int64_t tasks_of_group, tasks;
@@ -92,6 +94,8 @@ struct Shared {
   int64_t slots;    // memory for as many packed heads as can be in use at once
   float* packs;     // (slots, key_floats + value_floats)
   int32_t* wild;    // (slots, keys)
+  float* chunks;    // (batch * kv_heads, chunks, chunk_floats), or null
+  float* scores;    // (batch * kv_heads, panel_rows, row_stride), where chunks keep rows whole
   // Sums over queries, one set a run and added in order in the end.
   float* received;      // (batch, heads, runs, padded_keys)
   int32_t* eligible;    // (batch, heads, sets, keys + 1): differences, or counts with mask cells

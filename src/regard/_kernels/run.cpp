@@ -95,6 +95,12 @@ bool run(const Problem& p, const Variant& variant, bool (*go_on)(void*, bool), v
   const Memory<int32_t> wild = taken<int32_t>(shared.slots * p.keys);
   shared.packs = packs.get();
   shared.wild = wild.get();
+  const bool cut = plan.chunks > 1;
+  const Memory<float> chunks = taken<float>(cut ? heads * plan.chunks * plan.chunk_floats : 0);
+  const Memory<float> scores =
+      taken<float>(cut && plan.whole ? heads * plan.panel_rows * plan.row_stride : 0);
+  shared.chunks = chunks.get();
+  shared.scores = scores.get();
   const int64_t sets = p.batch * p.heads * plan.runs;
   const Memory<float> received = zeros<float>(p.received ? sets * plan.padded_keys : 0);
   const Memory<int32_t> eligible = zeros<int32_t>(

@@ -9,6 +9,14 @@ static int64_t keys_in_sight(const Problem& p) {
   return most(1, least(p.keys, left + right + 1 + MOST_ROWS));
 }
 
+// Where there are fewer heads than could keep threads busy, their keys are cut, if rows that are
+// kept whole for all chunks at once do not take too much memory.
+static int64_t chunks_of(const Problem& p, const Plan& plan) {
+  const int64_t heads = p.batch * p.kv_heads;
+  if (plan.whole && heads * plan.panel_rows * plan.row_stride > REGARD_SHARED) return 1;
+  return most(1, least(16 / most(1, heads), p.keys / REGARD_CHUNK));
+}
+
 static void make_plan(const Problem& p, Plan& plan) {
   plan.group = p.kv_heads ? p.heads / p.kv_heads : 0;
   plan.padded_keys = up(p.keys, NR);
@@ -39,8 +47,6 @@ static void make_plan(const Problem& p, Plan& plan) {
   plan.parts = plan.heads_at_once > 1
                    ? (plan.group + plan.heads_at_once - 1) / plan.heads_at_once
                    : plan.group;
-  plan.tasks_of_group = plan.parts * plan.runs;
-  plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
   // Keys that one panel alone reads (a decode) need not be packed for others: block by block, in
   // the first caches, they are read from memory once and written nowhere.
   plan.direct = plan.parts == 1 && plan.panels == 1 && plan.heads_at_once == plan.group &&
@@ -54,6 +60,10 @@ static void make_plan(const Problem& p, Plan& plan) {
   if (plan.direct) plan.key_floats = plan.value_floats = 0;
   plan.row_stride = (plan.whole ? plan.padded_keys : least(BLOCK, plan.padded_keys)) + 16;
   const int64_t rows = plan.panel_rows;
+  plan.chunks = plan.direct ? chunks_of(p, plan) : 1;
+  plan.chunk_floats = up(rows * ((int64_t)(sizeof(Gathered) / 4) + plan.padded_values + 2), 16);
+  plan.tasks_of_group = plan.parts * plan.runs * plan.chunks;
+  plan.tasks = p.rows ? p.batch * p.kv_heads * plan.tasks_of_group : 0;
   plan.scratch_floats =
       16 * 16 + rows * (p.dim + plan.row_stride + plan.padded_values) + NR * p.dim + BLOCK +
       plan.padded_values + BLOCK / 4 +
@@ -118,11 +128,12 @@ static bool packed(const Problem& p, const Plan& plan, Shared& shared, int64_t i
 static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t task,
                     float* scratch) {
   const int64_t index = task / plan.tasks_of_group, within = task % plan.tasks_of_group;
-  const int64_t part = within / plan.runs, rows = plan.panel_rows;
+  const int64_t part = within / (plan.runs * plan.chunks), rows = plan.panel_rows;
   char* at = (char*)scratch;
   Panel n = {p, plan, shared.heads[index]};
   n.batch = index / p.kv_heads;
   n.run = within % plan.runs;
+  const int64_t chunk = within % plan.chunks;  // of more than one only where nothing else is cut
   n.queries = (float*)carve(at, 4 * rows * p.dim);
   n.scores = (float*)carve(at, 4 * rows * plan.row_stride);
   n.mixed = (float*)carve(at, 4 * rows * plan.padded_values);
@@ -156,10 +167,21 @@ static void do_task(const Problem& p, const Plan& plan, Shared& shared, int64_t 
     const int64_t start = plan.heads_at_once > 1 ? 0 : panel * rows;
     begin_panel(n, shared, first_head, heads, start,
                 plan.heads_at_once > 1 ? p.rows : least(start + rows, p.rows));
+    if (plan.chunks > 1) {
+      n.start = most(n.low, chunk_start(plan, chunk));
+      n.stop = least(n.high, chunk_start(plan, chunk + 1));
+      if (n.whole) n.scores = shared.scores + index * rows * plan.row_stride;
+    }
     weigh_and_mix(n);
+    if (plan.chunks > 1) {
+      leave_chunk(n, chunk_of(plan, shared, index, chunk));
+      if (__atomic_sub_fetch(&shared.heads[index].left, 1, __ATOMIC_ACQ_REL) > 0) return;
+      join_chunks(n, shared, index);
+    }
+    add_up(n);
     spoil(n);
     write_output(n);
     if (n.read) read_panel(n, shared);
   }
-  __atomic_sub_fetch(&shared.heads[index].left, 1, __ATOMIC_ACQ_REL);
+  if (plan.chunks == 1) __atomic_sub_fetch(&shared.heads[index].left, 1, __ATOMIC_ACQ_REL);
 }
