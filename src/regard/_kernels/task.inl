@@ -30,7 +30,7 @@ static void make_plan(const Problem& p, Plan& plan) {
   const int64_t fitting = down(REGARD_PANEL / most(1, kept), MR);
   // Longer rows leave the cache whatever their number; then more of them share each fetch of keys
   // and values (5 to 10 % at 8192 and 16384 keys), until they take too much memory.
-  const int64_t sharing = least(48, down(REGARD_PANEL * 16 / most(1, kept), MR));
+  const int64_t sharing = least(48, down(REGARD_PANEL * 12 / most(1, kept), MR));
   const int64_t room = most(REGARD_LEAST_ROWS, least(MOST_ROWS, most(fitting, sharing)));
   plan.heads_at_once = 1;
   if (plan.group > 1 && 2 * p.rows <= room)
