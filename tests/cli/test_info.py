@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from regard.cli import info as command, main
-from regard.mechanism import native
+from regard.mechanism import native, threads
 
 
 def test_it_says_what_runs_here() -> None:
@@ -55,7 +55,7 @@ def test_json_has_the_same_facts_under_fixed_keys() -> None:
 
 
 def test_threads_are_those_that_will_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setattr(threads, "_chosen", 3)
     assert "threads   3, with" in CliRunner().invoke(main, ["info"]).output
 
 
