@@ -1,4 +1,4 @@
-// Few queries on many keys: keys in chunks, each of them a task, whose last one joins what they found.
+// Few queries on many keys: keys in chunks, each a task, the last of which joins what they found.
 //
 // How many chunks there are depends on the shape of the call alone, and they are joined in order,
 // so that threads change nothing.

@@ -45,8 +45,7 @@ const Variant& variant_named(const std::string& name) {
 
 const Variant& chosen_variant() {
   const char* wanted = std::getenv("REGARD_ISA");
-  if (wanted && *wanted) return variant_named(wanted);
-  return *usable_variants().front();
+  return wanted && *wanted ? variant_named(wanted) : *usable_variants().front();
 }
 
 }  // namespace regard

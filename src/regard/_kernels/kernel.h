@@ -18,7 +18,7 @@ bool run(const Problem& problem, const Variant& variant, bool (*go_on)(void* wat
 // Every variant of this build that this processor can execute, the fastest first.
 std::vector<const Variant*> usable_variants();
 
-// The variant that runs: the fastest of those proved, or the one that REGARD_ISA names. Throws
+// The variant that runs: the fastest, or the one that REGARD_ISA names. Throws
 // std::invalid_argument for a name that is none or that this processor cannot execute.
 const Variant& chosen_variant();
 

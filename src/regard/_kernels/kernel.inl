@@ -18,25 +18,26 @@
 
 #include "problem.h"
 
-#ifndef REGARD_BLOCK
+// What a processor's caches ask for; a build may set other numbers.
+#ifndef REGARD_BLOCK  // keys of a block
 #define REGARD_BLOCK 256
 #endif
-#ifndef REGARD_PANEL
+#ifndef REGARD_PANEL  // weights of a panel that fit a cache
 #define REGARD_PANEL 196608
 #endif
-#ifndef REGARD_DIRECT
+#ifndef REGARD_DIRECT  // bytes of a head's keys from which one panel does not pack them all
 #define REGARD_DIRECT 262144
 #endif
-#ifndef REGARD_CHUNK
+#ifndef REGARD_CHUNK  // keys that a chunk has at least
 #define REGARD_CHUNK 2048
 #endif
-#ifndef REGARD_SHARED
+#ifndef REGARD_SHARED  // weights that chunks may keep for all rows together
 #define REGARD_SHARED 8388608
 #endif
-#ifndef REGARD_PAIRS
+#ifndef REGARD_PAIRS  // whether bfloat16 is multiplied in pairs
 #define REGARD_PAIRS 0
 #endif
-#ifndef REGARD_LEAST_ROWS
+#ifndef REGARD_LEAST_ROWS  // rows of a panel, however long they are
 #define REGARD_LEAST_ROWS 18
 #endif
 

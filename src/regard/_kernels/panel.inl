@@ -351,7 +351,8 @@ static void clear_row(Panel& n, int64_t i) {
 }
 
 // Rows and their sights, queries widened and scaled, tiles.
-static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int64_t heads, int64_t start, int64_t stop) {
+static void begin_panel(Panel& n, const Shared& shared, int64_t first_head, int64_t heads,
+                        int64_t start, int64_t stop) {
   const Problem& p = n.p;
   n.rows = 0;
   n.read = false;

@@ -25,10 +25,6 @@ static bool may_see(const Panel& n, const Row& row, int64_t key) {
          (!n.plan.has_mask_cells || sees(n.p, n.batch, row.head, row.query, key));
 }
 
-INLINE int64_t place_of(const Panel& n, const Row& row) {
-  return (n.batch * n.p.heads + row.head) * n.p.asked + row.place;
-}
-
 // The keys from `key` on, NR of them, whose weights rise above the row's bar.
 INLINE void keep_some(const Panel& n, Row& row, const float* at, int64_t key) {
   for (int64_t v = 0; v < NR; v += W)
@@ -54,7 +50,8 @@ static void merge_by_weight(const float* weights, int32_t* keys, int32_t* room, 
 }
 
 // The same for the few keys that a bar leaves: the place of each is how many come before it.
-// Nobody can foretell how a comparison ends, so none is branched on: a quarter of the time.
+// Nobody can foretell how a comparison ends, so none is branched on: reading the 8 largest of 128
+// keys takes 0.6 of the time.
 static void place_by_weight(const float* weights, int32_t* keys, int32_t* room, int64_t count) {
   float weight[FEW];
   const int64_t padded = up(count, W);
@@ -198,7 +195,7 @@ static bool odd_score(const Panel& n, int64_t i) {
 static void read_row(const Panel& n, int64_t i) {
   const Problem& p = n.p;
   const Row& row = n.row[i];
-  const int64_t head = n.batch * p.heads + row.head, place = place_of(n, row);
+  const int64_t head = n.batch * p.heads + row.head, place = head * p.asked + row.place;
   const Span sight = row.sight;
   if (p.lse) p.lse[place] = row.lse;
   if (p.max_score) p.max_score[place] = row.spoiled && odd_score(n, i) ? NOT_A_NUMBER : row.largest;

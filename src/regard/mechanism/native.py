@@ -94,8 +94,7 @@ def attend(call: Call, ask: FlatAsk) -> AttentionResult:
     sizes, arrays = call.sizes, call.arrays
     output = arrays.blank(call.query, *sizes.leading, sizes.queries, sizes.value_dim)
     rows = np.arange(sizes.queries)
-    places = np.empty(sizes.queries, np.int64)
-    places.fill(-1)
+    places = np.full(sizes.queries, -1)
     if reading_shapes(ask, sizes):
         places[ask.queries] = np.arange(len(ask.queries))
     readings = _run(call, ask, rows, places, output)
