@@ -142,7 +142,7 @@ def test_scores_of_hundreds_along_a_row(course, with_sinks, dtype, backend):
 @pytest.mark.parametrize("queries", [1, 8, 40])
 @pytest.mark.parametrize("mask", ["none", "causal", "window", "allowed", "steep"])
 def test_few_queries_and_many_keys(mask, queries, dtype, backend):
-    """A decode, and a panel beside it; so long a sum keeps the digits that plain code keeps.
+    """A decode, and a panel beside it.
 
     steep: no mask, but scores that grow to hundreds, and sinks.
     """
@@ -166,6 +166,27 @@ def test_few_queries_and_many_keys(mask, queries, dtype, backend):
         with backend_of(backend) as named:
             output, read = attention(*given.arrays, **given.options, ask=ask, backend=named)
         check_result(output, read, given, ask)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_over_many_keys_keep_what_plain_code_keeps(backend):
+    """A result and a row's total, of 20 000 terms each: about as far off as plain code."""
+    rng = np.random.default_rng(0)
+    drawn = [array.astype(np.float32) for array in rng.normal(size=(3, 20000, 64))]
+    drawn[0] = drawn[0][:100]
+
+    def computed(dtype: type) -> tuple[np.ndarray, np.ndarray]:
+        query, key, value = (array.astype(dtype) for array in drawn)
+        powers = np.exp(query @ key.T / 8)
+        total = powers.sum(1, keepdims=True)
+        return powers / total @ value, powers / total
+
+    with backend_of(backend) as named:
+        output, read = attention(*drawn, ask=Ask(rows=range(100)), backend=named)
+    exact, plain = computed(np.float64), computed(np.float32)
+    for ours, right, fair in zip((output, read.rows), exact, plain, strict=True):
+        off, allowed = (np.linalg.norm(x - right) for x in (ours, fair))
+        assert off <= 1.5 * allowed, f"{off / allowed:.2f} times as far off as plain code"
 
 
 @pytest.mark.parametrize("score", [58.0, -58.0, 0.0])
