@@ -19,7 +19,7 @@ EXTRAS: Final = {
         ("torch", "transformers", "gguf", "accelerate"),
         "other people's models (--model), and attention on torch tensors",
     ),
-    "figures": (("matplotlib",), "matplotlib, for the figures to come"),
+    "figures": (("matplotlib",), "matplotlib, for a record's and the steps' figures"),
 }
 
 
